@@ -185,7 +185,7 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """Certify that the sides differ by at least `margin`; `apart` explains `by_entry`."""
+    """Certify that the sides differ by at least `margin`; see `apart` for `by_entry`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -321,7 +321,7 @@ def _attempting(
     *,
     by_entry: bool = True,
 ) -> Callable[[int], dict[str, Any]]:
-    """Trace the statement once; return a function that tries a disproof at a given precision."""
+    """Trace a statement once; return a function that tries to disprove the claim at given bits."""
     hypotheses = hypotheses_of(statement, form, instance, size)
     program, stated = sides_of(statement, form, size), lambda: ()
     if statement.host:  # the host may compute the stated error, which needs no enclosure

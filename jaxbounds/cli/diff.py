@@ -27,7 +27,7 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""The kinds of difference between two runs that leave the verdict unchanged."""
+"""Words for differences of two runs that do not change a verdict: other evidence, another ratio."""
 FRESHNESS = ("files", "judged", "records")
 """Entries of run.json other than settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]

@@ -106,7 +106,7 @@ def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
 def print_result(
     experiment: Experiment, dataset: "xarray.Dataset", /, *, verbose: bool = False
 ) -> None:
-    """Print a result's findings about the paper's claims, then the result's own text, if any.
+    """Print which of the paper's claims a result reproduces, then the text stored in the result.
 
     Args:
         experiment: the experiment that made the result.

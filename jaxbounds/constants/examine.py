@@ -335,7 +335,7 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
 
 
 def _key(point: Point) -> bytes:
-    """Return a key for a point; two keys are equal if the instances have equal bits."""
+    """Return a key for a point; two points have equal keys if their instances agree bit by bit."""
     rest = [str(leaf) for leaf in jax.tree.leaves(point.instance) if not is_float(leaf)]
     return flat(point.instance).tobytes() + repr(rest).encode()
 

@@ -86,7 +86,7 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Tell if the last local exponent is positive and >= `keeps` times each of the previous two."""
+    """Tell if the last slope of log(lhs/rhs) is positive and >= `keeps` times the previous two."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 

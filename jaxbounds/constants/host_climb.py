@@ -207,7 +207,7 @@ class HostClimber:
             yield from np.where(own > FAR * high, 1, np.where((own > 0) & (own < low / FAR), -1, 0))
 
     def number(self, instance: Instance, whole: Whole, /) -> Any:
-        """Return the value of an integer in an instance."""
+        """Return the value that an instance has at the place of the integer `whole`."""
         return np.asarray(jax.tree.leaves(instance)[whole.leaf]).flat[whole.entry]
 
     def declared(self, instance: Instance, whole: Whole, /) -> bool:

@@ -197,7 +197,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family with the largest certified lhs/rhs that rises along it; else None."""
+    """Return the scaled family along which lhs/rhs certainly rises highest; None without one."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]

@@ -89,7 +89,7 @@ def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
 
 
 def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return a scale for each value: the root mean square of the array that holds the value."""
+    """Return, for each value, the root mean square of the instance's array that holds the value."""
     scale = np.ones(len(values))
     ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
     moving, x = ties.signs != 0, values[ties.labels]

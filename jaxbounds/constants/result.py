@@ -53,18 +53,20 @@ class AtSize:
         along: for a limit, the scale and its direction ("W -> infinity").
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for a limit:
             at an instance far along the scale); empty if ball arithmetic could not run.
-        high: a decimal number above `low`: the certain upper end of the same lhs/rhs, plus the gain
-            of lhs/rhs that slopes or the last scales predict. A closed form lies between `low` and
-            `high`.
+        high: a decimal number above `low`: an upper bound on lhs/rhs at the same instance, plus the
+            further increase that derivatives or the last scales predict. A closed form lies between
+            `low` and `high`.
         digits: the number of certain decimal digits of the ratio lhs/rhs.
         gain: the further relative gain of lhs/rhs that slopes predict in ball arithmetic; None if
             unknown.
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
         starts: the number of starting instances from which the search climbed to larger ratios
             lhs/rhs.
-        agreeing: the number of starting instances from which an ascent of lhs/rhs led to `ratio`.
-        kinds: for each kind, the number of starting instances of the search.
-        agreed: for each kind, the number of starts from which an ascent of lhs/rhs led to `ratio`.
+        agreeing: the number of starting instances from which the search reached `ratio`.
+        kinds: for each kind of starting instance (such as random draws), the number of such
+            instances.
+        agreed: for each kind of starting instance, the number of instances from which the search
+            reached `ratio`.
         closed: a closed form that agrees with all certain digits; None if no formula agrees.
         instance: the instance with the largest ratio lhs/rhs, rounded for display.
         instance_ratio: the ratio lhs/rhs at the rounded instance.

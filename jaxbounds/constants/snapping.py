@@ -41,7 +41,7 @@ class Basis(NamedTuple):
     partner: Any
 
     def expand(self, y: Any) -> Any:
-        """Return the entries x from the coordinates y (floats, balls or tracers)."""
+        """Return the entries x that have the coordinates y."""
         return y * self.own + y[self.partner] * self.other
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:

@@ -233,8 +233,8 @@ def further(
         problem: the inequality at its size.
         known: the known instances with the largest ratios lhs/rhs. The function yields changed
             copies of these instances.
-        fresh: random instances drawn after the first ones. The function yields the further draws
-            themselves, and changed copies.
+        fresh: random instances. The function yields these random instances, and changed copies of
+            them.
         seed: the seed of the random changes; another seed gives other starts.
     """
     rng = np.random.default_rng([seed, 7])

@@ -19,7 +19,7 @@ def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
 def style() -> Iterator[None]:
     """Use the library's matplotlib settings inside a `with` block.
 
-    At its end the block restores the earlier settings.
+    At the end of the `with` block matplotlib has its earlier settings again.
     """
     import matplotlib
     from cycler import cycler

@@ -103,9 +103,9 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return the answer "yes" or "no" of a finding that `opened` made undecided.
+    """Return "yes" or "no": the answer to a claim before `opened` made the answer undecided.
 
-    For findings that `opened` did not change, the result is "".
+    If `opened` did not change the answer, the result is "".
     """
     found = re.search(r"; here (yes|no): ", finding.number)
     return found.group(1) if found and finding.reproduced is None else ""

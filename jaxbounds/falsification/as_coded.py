@@ -73,7 +73,7 @@ def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
 
 
 def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return a mask of the rows in which two sides differ."""
+    """Return a mask of the instances (rows) at which two computations of a side differ."""
     with np.errstate(all="ignore"):
         largest = np.maximum(np.abs(own), np.abs(other))
         near = np.isfinite(largest) & (np.abs(own - other) <= APART * largest)

@@ -470,9 +470,9 @@ class Column(NamedTuple):
     rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
-        """Return the row with the largest value, among the given rows that count as evidence.
+        """Return the index of the instance with the largest ratio, among given rows of evidence.
 
-        NaN counts as the largest value.
+        A ratio NaN counts as the largest.
         """
         value = self.measured.value[rows]
         score = np.where(np.isnan(value), np.inf, value)

@@ -93,8 +93,8 @@ def _moved(form: Form, column: Column) -> Column:
 def _to_a_power(form: Form, column: Column) -> Column:
     """Raise the right side of a rate to a power, so that the fitted exponent contradicts the claim.
 
-    If no exponent can be fitted, the sides stay unchanged. The rules do not reject a control
-    (deliberately false variant) with unchanged sides.
+    If no exponent can be fitted, the sides stay unchanged. The engine then does not reject the
+    control (the deliberately false variant of the claim).
     """
     m = column.measured
     keep = m.counted & (m.lhs > 0) & (m.rhs > 0) & np.isfinite(m.lhs) & np.isfinite(m.rhs)

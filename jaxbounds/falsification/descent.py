@@ -203,7 +203,7 @@ class Descent:
         return np.where(self.satisfied(tried.value), tried.value - BELOW, missed)
 
     def projected(self, leaves: list[np.ndarray], batch: Instance, /) -> list[np.ndarray]:
-        """Project the entries of `there_is` onto their sets; leave all other entries unchanged."""
+        """Project the entries that the claim says exist (`there_is`) onto their declared sets."""
         own = {name: batch[name] for name in self.names}
         run = self.given.mapped(projection(self.given.statement, self.size), "project", self.size)
         there = self.given.in_parts(run, _joined(own, leaves, batch))
@@ -401,7 +401,7 @@ class Descent:
         return jnp.where(missed, left - right, ratio(left, right) - 1)
 
     def _apart(self, instance: Instance) -> Any:
-        """Return the differences lhs - rhs of the two sides of an `=`, entry by entry."""
+        """Return the vector of all entries of lhs - rhs, for a claim with the relation `=`."""
         left, right = self._sides(instance)
         return jnp.ravel(left - right)
 

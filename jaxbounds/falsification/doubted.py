@@ -48,13 +48,14 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
 def beyond_floats(
     bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked
 ) -> tuple[Column, str]:
-    """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
+    """Let ball arithmetic decide instances with an infinite side whose ratio is NaN or a violation.
 
     A violation with two infinite sides counts as evidence if the referee confirms it. If the
-    referee finds no violation, no instance with an infinite side counts. The referee decides each
-    instance with an infinite side if there are at most `FAR`, or at most `ALL` of a short program.
-    The referee decides only `FAR` instances if their sides are infinite by definition. In all other
-    cases every instance counts as evidence, and the claim cannot hold.
+    referee finds no violation, no instance with an infinite side counts. The referee (ball
+    arithmetic) decides all instances with an infinite side if there are at most `FAR`. If the
+    claim's program is short, the limit is `ALL`. The referee decides only `FAR` instances if their
+    sides are infinite without an overflow. Otherwise all instances stay evidence, and the claim
+    cannot hold.
 
     Returns:
         The measurements, and a remark about the instances that do not count; empty if all count.
@@ -106,8 +107,8 @@ def looked_again(
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
     If ball arithmetic does not confirm the largest violation, the function asks ball arithmetic
-    about smaller violations. If ball arithmetic confirms a smaller violation, the larger violations
-    do not count as evidence.
+    about smaller violations. If ball arithmetic confirms a smaller violation, the larger
+    violations, which are not confirmed, do not count as evidence.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -149,8 +150,8 @@ class _Asked(NamedTuple):
 
     Attributes:
         row: the row of a violation that the referee confirms, or None.
-        doubt: the reason why the referee cannot exclude a violation; empty if the referee excludes
-            all violations.
+        doubt: the reason why some violation may be real; empty if the referee shows that no tested
+            instance violates the claim.
     """
 
     row: int | None

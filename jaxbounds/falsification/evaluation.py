@@ -182,7 +182,7 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 
 
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    """Return a function that projects an instance onto the hypotheses.
+    """Return a function that moves an instance to a nearby instance that meets the hypotheses.
 
     The function does not change an instance that meets the hypotheses. For a statement without
     hypotheses, the result is `project` itself.
@@ -312,7 +312,7 @@ def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
 
 
 def changes_its_instance(statement: Statement, instance: Instance, size: Size, /) -> bool:
-    """Return whether an `evaluate` that runs outside JAX writes into the instance's arrays."""
+    """Tell if a statement's `evaluate` that runs outside JAX overwrites its instance's arrays."""
     try:
         with np.errstate(all="ignore"):
             statement.evaluate(_own(instance, False), size)

@@ -34,8 +34,9 @@ SHRUNK = 0.01
 A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
-"""A draw's ratio, or a search's final ratio, confirms an equality at another instance if it is at
-most this far from one. A larger value counts more claims as attained.
+"""An instance with equal sides is confirmed if another random instance, or the last instance of a
+search, has a ratio lhs/rhs at most this far from one. A larger value counts more claims as
+attained.
 """
 MOVED = 1e-6
 """The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest

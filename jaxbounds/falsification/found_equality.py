@@ -28,9 +28,9 @@ WORST = 6
 """The referee (ball arithmetic) decides this many of the worst instances. Each decision by ball
 arithmetic takes tenths of seconds, so a larger number takes longer."""
 LEAST = 1e-6
-"""Two sides of at least this absolute value count as equal if their enclosures in ball arithmetic
-are short and overlap. A smaller value lets more tiny sides count as equal, although they agree only
-up to the length of the enclosures.
+"""Two sides of at least this absolute value count as equal if their intervals from ball arithmetic
+are short and overlap. A smaller value lets more tiny sides count as equal, although rounding may
+hide their difference.
 """
 MOVES, BESIDE = 8, 2.0**-4
 """Around a possible equality case (an instance with equal sides), the function measures MOVES moved
@@ -41,9 +41,9 @@ GRID = 2.0**10
 larger value puts more instances on the grid.
 """
 TRIED, SHORT = 256, 2
-"""TRIED is the largest number of instances among which the search looks for instances on the grid
-(of floats with few digits). SHORT is the largest number of instances on the grid that the referee
-(ball arithmetic) decides. Larger numbers find more instances with equal sides and take longer.
+"""The search examines at most TRIED instances for entries with few digits. Ball arithmetic then
+decides at most SHORT instances whose entries have few digits. Larger numbers find more instances
+with equal sides and take longer.
 """
 IN_FLOATS = 32
 """If ball arithmetic cannot decide, the function moves at most this many instances with equal float
@@ -56,8 +56,8 @@ SHAKEN = 24
 """The function changes the last digits of at most this many instances, from the largest excess to
 the smallest. A larger number finds more small violations and takes longer."""
 TINY = 1e-6
-"""Sides up to this share of the instance's largest entry (or of 1) may differ by the rounding of
-the entries. A larger share mistakes more small violations for rounding."""
+"""If both sides are at most this share of the instance's largest entry (or of 1), rounded entries
+may explain their difference. A larger share mistakes more small violations for rounding."""
 NO_TOLERANCE = 1e-18
 """The referee (ball arithmetic) looks for a violation above this relative size, which is below the
 rounding of float64. A larger value overlooks larger violations."""

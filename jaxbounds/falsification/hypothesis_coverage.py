@@ -49,7 +49,7 @@ def _of_floats(leaf: Moved) -> Iterator[Moved]:
 
 
 def _of_integers(leaf: Moved) -> Iterator[Moved]:
-    """Yield variants of an array of integers: one or all entries moved, or all entries equal."""
+    """Yield changed arrays of integers: a number added to one or all entries, or equal entries."""
     for step in map(np.array(INTEGERS).astype(leaf.dtype).__getitem__, range(len(INTEGERS))):
         one = leaf.copy()
         one.reshape(-1)[-1] += step

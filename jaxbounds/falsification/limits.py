@@ -23,10 +23,10 @@ extrapolated limit still counts as convergence if its absolute value is at most 
 previous distance.
 """
 SAME = 0.98
-"""The function extrapolates two limits: from all distances between the sides, and from all except
-the last distance. If the first extrapolated limit is below SAME times the second limit, the trend
-stays undecided. A larger SAME leaves more trends undecided. For a slow logarithmic decay, the
-extrapolated limits keep falling, so their ratio is small.
+"""The engine extrapolates the distance between the sides twice: from all sizes, and from all sizes
+except the largest. If the first extrapolated limit is below SAME times the second, the engine
+decides nothing. A larger SAME leaves more claims undecided. If the distance decays as slowly as a
+logarithm, the ratio of the two extrapolated limits is small.
 """
 STEADY, FALLS = 0.97, 0.05
 """Criteria for a distance between the sides that falls like a slow power law. Three successive
@@ -37,11 +37,12 @@ sides are about to cross, two steps look like a slow power law.
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Criteria for a distance between the sides that tends to a positive limit. Each drop of the
-distance's logarithm is at most ENDS times the preceding drop. From step to step, the ratio of
-successive drops of the log distance grows by at most the factor FASTER. All further drops of the
-distance's logarithm add up to at most TAIL. For a slow decay to zero, the ratio of drops rises to
-one. Larger values let the library find a positive limit of the distance more often.
+"""Criteria for a distance between the sides that tends to a positive limit. A drop is the decrease
+of the distance's logarithm from one size to the next. Each drop is at most ENDS times the preceding
+drop. The ratio of successive drops grows by at most the factor FASTER from one size to the next.
+All later drops of the logarithm add up to at most TAIL. If the distance decays slowly to zero, the
+ratio of successive drops rises to one. Larger values let the library find a positive limit of the
+distance more often.
 """
 
 
@@ -84,8 +85,9 @@ distance differ at most by the factor ALIKE. The last change of the distance bet
 most the share SMALL of the distance. Larger values find a positive limit more often.
 """
 PLATEAU, FLAT = 4, 1e-3
-"""The distance counts as constant if its last PLATEAU values differ at most by the share FLAT. A
-larger PLATEAU requires more sizes; a larger FLAT mistakes more slow decays for constants.
+"""The distance between the sides counts as constant if the relative difference of its last PLATEAU
+values is at most FLAT. A larger PLATEAU requires more sizes. A larger FLAT mistakes more slow
+decays for constants.
 """
 LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A

@@ -278,7 +278,7 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
 
 
 def as_arrays(instance: Any, /) -> Any:
-    """Convert stored lists and numbers to arrays of the types that samplers produce."""
+    """Convert the lists and numbers of a stored instance to NumPy arrays."""
     if isinstance(instance, Mapping):
         return {name: as_arrays(value) for name, value in instance.items()}
     return np.asarray(instance)

@@ -80,7 +80,7 @@ class StoredProgram(NamedTuple):
     program: bytes
 
     def written(self, file: Path, key: bytes) -> bytes:
-        """Return a file's contents: a digest made with the folder's key, a JSON line, the program.
+        """Return a file's bytes: a digest with the folder's secret key, a JSON line, the program.
 
         Args:
             file: the path of the file to write.

@@ -221,7 +221,7 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Return a copy of the batch for each starting value of the entries of `there_is`."""
+        """Return copies of the batch, one for each start of the entries of `there_is`."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))
@@ -236,7 +236,7 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """Return an instance's `there_is` entries, with the values that `witness` gives."""
+        """Return the entries that the claim says exist, with the values from `witness`."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 

@@ -64,18 +64,17 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""If the local exponents of the last three steps differ from one by more than this, the engine
-rejects a fit that agrees with the claim. A larger value rejects fewer fits because of their last
-local exponents.
+"""The engine rejects a fitted exponent if the three exponents between the largest neighbouring
+sizes differ from one by more than this. A larger value rejects fewer fits.
 """
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """Return the distance of the last local exponents from the claimed exponent.
+    """Return how far the exponent between the last two sizes is from the claimed exponent.
 
-    The result is 0 if the local exponents approach the claimed exponent from step to step.
+    The result is 0 if the exponents between neighbouring sizes approach the claimed exponent.
 
-    A fit over all sizes may agree with the claim only because of the small sizes.
+    A fitted exponent may agree with the claim only because the small sizes agree.
     """
     if len(x) < 4:
         return 0.0

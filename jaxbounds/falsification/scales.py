@@ -104,7 +104,7 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
     """Trace the program that evaluates a batch of instances.
 
     Raises:
-        NotInterpreted: if the program runs too long in NumPy.
+        NotInterpreted: if the program has too many operations for a run in NumPy.
     """
     key = "terms", size
     if key not in bench.traces:
@@ -122,7 +122,7 @@ def _traced(bench: Bench, size: Size, batch: Instance) -> tuple[Any, Any]:
         The traced program, and its argument.
 
     Raises:
-        NotInterpreted: if the program runs too long in NumPy.
+        NotInterpreted: if the program has too many operations for a run in NumPy.
     """
     with contextlib.suppress(NotInterpreted):
         return traced_reading(bench, size, batch), batch
@@ -229,8 +229,8 @@ def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> n
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     """Measure one form (version of the claim) on some instances, relative to the sides' terms.
 
-    A violation counts only if it persists under other roundings and exceeds the change that these
-    roundings cause, because rounding may decide a jump (floor, a comparison).
+    Rounding may decide a jump, such as a floor or a comparison. A violation therefore counts only
+    if other roundings keep it and change the sides by less than the violation.
 
     Raises:
         NotInterpreted: if NumPy cannot run the claim's program.

@@ -86,7 +86,7 @@ def cure(statement: Statement, /) -> str:
 
 
 def _smaller(statement: Statement) -> list[str]:
-    """Return the advice to take a smaller set than the first large set of a statement, if any."""
+    """Return the advice to make a statement's first large set smaller; empty without large sets."""
     sets: Mapping[str, Any] = statement.over or {}
     for name, one in sets.items():
         given = vars(one) if is_dataclass(one) else {}
@@ -296,12 +296,12 @@ def is_at_projected(statement: Statement, /) -> bool:
 def _exactly_there(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
-    """Return the referee's answer at the projected instance, which meets the hypotheses exactly.
+    """Return ball arithmetic's answer at the instance projected onto the hypotheses.
 
     The referee is a second check of a violation, which computes both sides in ball arithmetic.
 
-    If the projection runs on the host (outside JAX), the result is the referee's answer `said` at
-    the unprojected instance.
+    If the projection runs outside JAX, the function returns `said`, the referee's answer at the
+    original instance.
     """
     exact = at_projected(statement, instance, size)
     if exact is None:

@@ -55,7 +55,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return an entry's complexity: 0 for zero, 1 + its decimals up to two, else `UNROUND`.
+    """Return an entry's complexity: 0 for zero, and 1 to 3 for entries with 0 to 2 decimals.
 
     A small entry of one or two digits, such as 0.0012, has the complexity 4 or 5.
     """

@@ -41,7 +41,7 @@ NAME = f"a side is at least {LEAST:g}"
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Return whether all violations have small sides, and a sample of them is only rounding.
+    """Return whether all violations have small sides, and tested violations are only rounding.
 
     Args:
         bench: the bench, an object that measures instances.
@@ -70,7 +70,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 
 def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
-    """Return the reason why no control is false, if both sides vanish in floats; else empty.
+    """Return why no changed side is false, if both sides are zero in floats; else empty.
 
     Args:
         statement: the statement.

@@ -111,9 +111,9 @@ def _covering(places: Sequence[_Place], lost: np.ndarray, counted: np.ndarray) -
 
 
 def left_out(conditions: Iterable[str], /) -> str:
-    """Return Python code for the argument `hypotheses`, from the code of each condition.
+    """Return the code of a statement's argument `hypotheses`, from the code of each condition.
 
-    A screen may break the text at any space, so no string in the text has a space.
+    A terminal may break the code at any space, so no string in the code contains a space.
     """
     return f"hypotheses=lambda i, size: {{{', '.join(conditions)}}}"
 

@@ -41,8 +41,8 @@ class GoodInitialisation(NamedTuple):
     Attributes:
         head_bound: B_2 = max(1, max_h ||theta_h||), property P1.
         model_bound: B_Phi = max(1, max_i |Phi(X_i)|), property P2.
-        margin: min_i y_i <grad Phi(X_i), theta*>, property P3. Definition 1 calls an initialisation
-            good only if this margin is positive.
+        margin: the margin min_i y_i <grad Phi(X_i), theta*>, property P3. Definition 1 calls an
+            initialisation good only if this margin is positive.
     """
 
     head_bound: Float[Array, ""] | float
@@ -211,7 +211,7 @@ class Pipeline(NamedTuple):
 
 @jax.jit
 def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
-    """Return theta^(1) as one head of each sign of alpha, the second phase's loss, and R >= 1."""
+    """Return theta^(1) as two heads, the second phase's loss at theta^(1), and R >= 1."""
     params, tokens = first_step(first, balanced_signs(2)), second["X"]
     radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
     return params, tied_risk(params, jnp.ones(2), second), radius

@@ -163,7 +163,7 @@ def gap_certificate(
     size: float = 0.0,
     spread: float = 0.0,
 ) -> GapCertificate:
-    """Compute the certificate of Theorem 4 at its least H and largest eta; constants are explicit.
+    """Compute Theorem 4's certificate at the least H and the largest eta that the theorem allows.
 
     The arguments are those of `descent_certificate`. The bounds on the target theta must be valid
     for every training set of n samples.

@@ -39,8 +39,8 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""A dictionary from other entries of `config.json` to the values that the library accepts; None
-means that the entry may be missing."""
+"""A dictionary from entries of `config.json` with fixed values to the values that the library
+accepts. The value None means that the entry may be missing."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",

@@ -228,9 +228,8 @@ functions that change from trace to trace.
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    One of the programs may have further results between the results that both programs have. If JAX
-    takes the trace of an outer function from its cache, the functions inside are not called and
-    record no results.
+    One of the programs may have additional results. A program lacks results of inner functions if
+    JAX took the outer function's trace from its cache.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]

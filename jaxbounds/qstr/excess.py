@@ -189,11 +189,11 @@ def minimiser_risk(
     The probability that a token or a label of one of the n prompts exceeds its radius is at most 2
     n exp(-tail). We assume that some member of the class has squared errors at most `fitted` on all
     prompts whose tokens lie within the token radius. So the empirical risk of a minimiser is at
-    most `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised" is
-    the sum of `fitted`, `truncated_gap`, tau exp(-tail) and `truncation_error`. The term tau
-    exp(-tail) is for prompts with tokens outside the radius. In the bounds named "covered" and
-    "clipped", `truncated_risk` at the empirical risk `fitted` replaces `fitted` + `truncated_gap`.
-    The formula hides no constant.
+    most `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised"
+    adds the argument `fitted`, tau exp(-tail), and the results of `truncated_gap` and
+    `truncation_error`. The term tau exp(-tail) is for prompts with tokens outside the radius. In
+    the bounds named "covered" and "clipped", `truncated_risk` at the empirical risk `fitted`
+    replaces `fitted` + `truncated_gap`. The formula hides no constant.
 
     Args:
         covering: a function from the scale to the log covering number of the class, on prompts

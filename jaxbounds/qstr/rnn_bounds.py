@@ -25,7 +25,7 @@ def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> floa
 
 
 def printed_norm_lower_bound(*, N: int, lipschitz: float, width: int) -> float:
-    """Return N / (L^2 log(1 + d_h)), Proposition 8's false lower bound on |U|_op^2.
+    """Return N / (L^2 log(1 + d_h)), the lower bound on |U|_op^2 that Proposition 8 wrongly claims.
 
     Proposition 8 claims this bound up to a constant factor. Here L is the Lipschitz constant of the
     readout. The random-code RNN (`jaxbounds.qstr.code_rnn`) violates the bound, whatever the
@@ -60,16 +60,15 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     """Return a lower bound on the risk (q = 1) of every RNN with L^2 |U|_F^2 <= product, r_h = 1.
 
     Proof: let r be the risk. Fix a position j, its token x_j, and the position t_i of the relevant
-    token for every i except j. For some choice of these t_i, the risk averaged over the values k !=
-    j of t_j is at most r' = r N/(N - 1). The predictions at position j are L-Lipschitz in V = U
-    h_j. The set {U h} has a net of fineness s/L whose log size is at most S L^2 |U|_F^2/s^2
-    (`sudakov_log_packing`, S = 4 pi log 2). The net's point nearest to V determines N - 1
-    independent normal tokens up to sqrt(r') + s on average. The rate-distortion function of normal
-    tokens then shows that the log size of the net is at least (N - 1) log 1/(sqrt(r') + s). Let tau
-    solve sqrt(r') = (1 - tau) e^{-tau/2}. At s = tau e^{-tau/2}, the two bounds on the log size
-    show L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N.
-    This lower bound is the risk of a network that is right at position j only if t_j = j. The
-    formula hides no constant.
+    token for every i except j. For some choice of t_i (i != j), the risk averaged over t_j != j is
+    at most r' = r N/(N - 1). The predictions at position j are L-Lipschitz in V = U h_j. The set {U
+    h} has a net of fineness s/L whose log size is at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`,
+    S = 4 pi log 2). The net's point nearest to V determines N - 1 independent normal tokens up to
+    sqrt(r') + s on average. The rate-distortion function of normal tokens then shows that the log
+    size of the net is at least (N - 1) log 1/(sqrt(r') + s). Let tau solve sqrt(r') = (1 - tau)
+    e^{-tau/2}. At s = tau e^{-tau/2}, the two bounds on the log size show L^2 |U|_F^2 >= (N - 1)
+    tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N. This lower bound is the risk
+    of a network that is right at position j only if t_j = j. The formula hides no constant.
 
     Raises:
         Refused: if N < 2 or the product is negative.

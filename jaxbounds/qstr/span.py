@@ -226,9 +226,9 @@ def applicable(
     Theorem 6 has two conditions on the network. First, the network depends on the prompt only
     through W x. Second, the rows of W are in the span of the training prompts (Definition 5). If
     the network or the prompts do not fit, the result lists the reasons; the function raises no
-    error. The parameters do not show three facts; check these facts yourself. The network must have
-    no skip connections, the tokens must be N(0, I), and the labels must be <u, x_t> with one t for
-    all positions (simple-1STR).
+    error. The function cannot check three hypotheses; check them yourself. The network has no skip
+    connections, the tokens are N(0, I), and the labels are <u, x_t> with one t for all positions
+    (simple-1STR).
 
     Args:
         model: the trained weights as a pytree: Flax linen variables, an nnx module or its state, an

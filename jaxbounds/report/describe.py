@@ -85,10 +85,10 @@ def instance_text(instance: object, /) -> str:
 
 
 def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
-    """Return a text with both sides at a stored instance, if their ratio is no quotient.
+    """Return a text with both sides at a stored instance, if the reported ratio is not lhs/rhs.
 
-    If the bound is zero or negative, the ratio is no quotient of the sides. The text is empty if
-    the ratio is a quotient of the sides, or if a side is not stored.
+    The reported ratio is not lhs/rhs if the bound is zero or negative. The text is empty if the
+    ratio is lhs/rhs, or if a side is not stored.
 
     Args:
         relation: the relation between the sides in the statement: "<=", ">=" or "=".

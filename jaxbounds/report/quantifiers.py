@@ -88,7 +88,7 @@ def _end(end: float) -> str:
 
 
 def _names(sets: Any, sizes: Sequence[Mapping[str, float]]) -> set[str]:
-    """Return the names of the conditions of some sets, at all sizes."""
+    """Return the names of the membership conditions of a statement's sets, over all sizes."""
     found = set[str]()
     for size in map(Size, sizes if sets else ()):
         tested = lambda key, size=size: sets.meets(sets.draw(key, size), size)

@@ -166,7 +166,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
 
 def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
-    """Yield words on whether all verdicts are as recorded, and on failures without a record."""
+    """Yield phrases: whether all verdicts are as recorded, and how many failures have no record."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
     if known and not changed:

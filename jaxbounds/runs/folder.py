@@ -308,7 +308,7 @@ class Folder:
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return this run's verdicts in the folder, or a text: how the folder's run differs."""
+        """Return the folder's verdicts, or a text if the folder holds a run with other settings."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))

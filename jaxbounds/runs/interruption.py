@@ -104,9 +104,9 @@ def interruptible() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM raise KeyboardInterrupt during a `with` block.
 
     If work checks for requests to stop (`jaxbounds.ground.stopping`), SIGTERM raises the exception
-    later, within the deadline. Python drops exceptions that arise while it collects garbage; a
-    dropped interruption is raised again. Only the main thread receives signals; in another thread
-    the block changes nothing.
+    later, within the deadline. If Python drops a KeyboardInterrupt during garbage collection, the
+    library raises the exception again. Only the main thread receives signals; in another thread the
+    block changes nothing.
     """
     global _clock
     if threading.current_thread() is not threading.main_thread():

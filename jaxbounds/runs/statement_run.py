@@ -453,8 +453,8 @@ class Verification:
     def publish(self, *, record: bool = False) -> bool:
         """Publish the verdicts and the HTML page; keep the folder's verdicts on other statements.
 
-        If some statements were not judged and the folder holds results of another run, the other
-        run's results stay, and the new verdicts are not published.
+        The method publishes nothing if some statements were not judged and the folder holds another
+        run's results.
 
         Args:
             record: whether to write ratios and values into the papers' records, if all statements

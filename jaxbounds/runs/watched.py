@@ -44,8 +44,8 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
     Args:
         work: the function to call, which takes no arguments.
-        own: whether the work executes the user's code. If `own` is False, the function records
-            nothing.
+        own: whether `work` executes the user's code. If `own` is False, `watched` records no file
+            and no module.
     """
     if not own:
         return work(), {}

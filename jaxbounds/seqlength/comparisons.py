@@ -3,8 +3,8 @@
 The log(T) bound is by Edelman et al. and grows with the logarithm of the sequence length T. All
 bounds of the comparison hold for one class of networks. All bounds remove the outer matrices by the
 same argument (peeling), and use the same chaining of covers. The bounds differ only in the covering
-number of the attention map x -> W_QK^T x. The comparison therefore shows the effect of the covering
-number alone.
+number of the attention map x -> W_QK^T x. The compared bounds therefore show the effect of this
+covering number.
 """
 
 import bisect
@@ -91,8 +91,8 @@ def sharpened_bound(setting: Setting, /) -> float:
     """Compute this library's sharpened bound, which is certified.
 
     The sharpened bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz
-    constant 1 of softmax. The sharpened bound also uses chaining, and Massart's lemma for uniform
-    attention.
+    constant 1 of softmax. The sharpened bound chains the covers, and bounds the class with uniform
+    attention by Massart's lemma.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)

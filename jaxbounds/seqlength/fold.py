@@ -120,7 +120,7 @@ def _axes(parts: dict[str, Leaves]) -> int:
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """List the reasons why no bound covers the model's numbers of attention and dense layers."""
+    """List reasons if a model has too many or too few attention or dense layers for every bound."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:

@@ -196,11 +196,11 @@ def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
 
 
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
-    """Compute k ln(max(x, 1)), below the log size of any cover of {v e_1^T : ||v||_2 <= B_w}.
+    """Compute k ln(max(x, 1)), at most the log size of any cover of {v e_1^T : ||v||_2 <= B_w}.
 
     Every cover on the inputs of l_1 norm at most B_x has at least the computed log size, with x =
     B_w B_x / epsilon. All matrices of the class satisfy ||W||_{2,1} <= B_w with the paper's column
-    norm. For large k, the computed lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk)
+    norm. For large k, this lower bound exceeds the upper bound x^2 ln(dk) that Lemma 3.4 prints
     (erratum E3).
     """
     xp = array_module(x, k)
@@ -210,10 +210,11 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
-    The value is a lower bound on the log size of every cover of maps whose images of one input fill
-    the cube [-B, B]^k, x = B / epsilon. The class of matrices with *rows* of l_1 norm at most B is
-    an example: its images of the input e_1 fill the cube. Another example is the class of matrices
-    with a single row with entries of absolute value at most B, on the l_2 unit ball of R^k.
+    Consider maps that send one input to every point of the cube [-B, B]^k. The value at x = B /
+    epsilon is at most the log size of any cover of these maps. The class of matrices with *rows* of
+    l_1 norm at most B is an example: its images of the input e_1 fill the cube. Another example is
+    the class of matrices with a single row with entries of absolute value at most B, on the l_2
+    unit ball of R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

@@ -111,7 +111,7 @@ def divide_scale(
 
     The minimum of the total log size is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3}
     beta_i^{2/3}. The minimiser is epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with
-    C_i = 0 needs no cover, so epsilon_i = 0. A term with beta_i = 0 needs no accuracy, so
+    C_i = 0 needs no cover, so epsilon_i = 0. A term with beta_i = 0 does not add to the error, so
     epsilon_i = infinity. Term i has the share C_i^{1/3} beta_i^{2/3} / gamma of epsilon and of the
     total log size.
     """

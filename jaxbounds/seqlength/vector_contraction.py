@@ -59,20 +59,20 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
     """Compute floor(4 m R^2 / margin^2), a bound on the number of points shattered with `margin`.
 
-    The bound on the number of shattered points is infinite for margin <= R. The number R bounds the
-    Rademacher complexity on every sample of m points, and a sample may repeat a point.
+    The bound on the number of shattered points is infinite for margin <= R. The argument R bounds
+    the Rademacher complexity on every sample of m points; a sample may repeat a point.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)
 
 
 def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
-    """Compute ln(2 (n (b-1)(b-2))^r) for step 2's r: the least with 2^r > y.
+    """Compute ln(2 (n (b-1)(b-2))^r), with the least r for which 2^r > y.
 
-    This is the bound on the log size of a 2-separated set in the module's docstring, with b =
-    `levels` and d = `shattered`. The bound on the log size is 0 if b <= 2 or d = 0, and infinite if
-    d is infinite. For d above 1000, the function uses the upper bound (e n (b-2) / d)^d on the sum
-    over i.
+    The result bounds the log size of a 2-separated set, with b = `levels` and d = `shattered`. Step
+    2 of the module's docstring defines y. The result is 0 if b <= 2 or d = 0, and infinite if d is
+    infinite. For d above 1000, the function uses the upper bound (e n (b-2) / d)^d on the sum over
+    i.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)

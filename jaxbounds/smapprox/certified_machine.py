@@ -167,7 +167,7 @@ def machine_margin_by_counts(
 def _largest_safe(
     norms: list[LayerNorms], bits: float, head: float, correction: Correction, /
 ) -> float:
-    """Return the largest r at which the head is right and every condition holds strictly."""
+    """Return the largest perturbation norm r at which the output is certainly right."""
     zeta, different = (correction.slope, correction.radius), set(norms)
 
     def least(r: float) -> float:

@@ -75,7 +75,7 @@ class Compiled:
 
     @property
     def used(self) -> tuple[Segment, ...]:
-        """The compiled network without attentions and values whose weights are all zero."""
+        """The layers of the compiled network, without the attentions whose weights are all zero."""
         uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)

@@ -42,7 +42,7 @@ class Correction:
 
     @property
     def high(self) -> float:
-        """The upper end 1/2 + 1/(2 slope) of the linear part."""
+        """1/2 + 1/(2 slope), the upper end of the interval on which the correction is linear."""
         return (self.slope + 1) / (2 * self.slope)
 
     @property

@@ -94,7 +94,7 @@ def input_table(
 ) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
     """Return each cell's embedded symbol, and a mask of the cells that hold a symbol.
 
-    Cell 0 holds none.
+    Cell 0 holds no symbol.
     """
     at = structure.layout.groups["sym1"]
     embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)

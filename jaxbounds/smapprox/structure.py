@@ -50,7 +50,7 @@ class LookUp(NamedTuple):
 class SparseLayer(NamedTuple):
     """The nonzero parts of a layer.
 
-    If the layer neither copies nor computes a group, the group becomes 0.
+    A coordinate group that the layer neither copies nor computes is 0 in the layer's output.
 
     Attributes:
         look_ups: the attentions of the layer, in the order in which the layer applies them.

@@ -49,11 +49,11 @@ def best_point(
 ) -> Best:
     """Search a product of sets for the point with the largest objective.
 
-    If the sets have at most 4096 points, the search tries all of them. Over a larger set the search
-    runs projected gradient ascent from draws, from draws with one entry set to zero, and from
-    extreme points. The ascent also starts from the best corner, if there are at most 256 corners,
-    and from `given`. The first two fifths of the steps have equal length; the later steps shrink
-    geometrically. The random key is fixed, so that equal arguments give equal values.
+    If the sets have at most 4096 points, the search tries all of them. Over larger sets the search
+    runs projected gradient ascent from random points, from random points with one entry set to
+    zero, and from extreme points. The ascent also starts from the best corner, if there are at most
+    256 corners, and from `given`. The first two fifths of the steps have equal length; the later
+    steps shrink geometrically. The random key is fixed, so that equal arguments give equal values.
 
     Args:
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
@@ -123,7 +123,7 @@ def _without_an_entry(points: Any) -> Any:
 
 
 def _split(point: Any) -> tuple[list[jax.Array], Any]:
-    """Split a point into the float arrays, which the search moves, and the rest for `_joined`."""
+    """Return a point's float arrays, and the other data from which `_joined` rebuilds the point."""
     leaves, structure = jax.tree.flatten(point)
     floats = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
     return [x for x, moves in zip(leaves, floats) if moves], (leaves, floats, structure)

@@ -58,8 +58,8 @@ def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
 class Over(Mapping[str, Any]):
     """A dict from the name of each entry of an instance to its set.
 
-    For an entry that is itself a dict of arrays, the set is a dict of sets. The product is a set,
-    too, and its points are instances. Two products are equal if their sets are equal; a product is
+    For an entry that is itself a dict of arrays, the set is a dict of sets. The product of the sets
+    is a set of instances. Two `Over` objects are equal if their sets are equal; an `Over` object is
     hashable.
     """
 

@@ -1,4 +1,4 @@
-"""Simplices: rows of nonnegative entries whose sum equals a number, or is at most a number."""
+"""Simplices: arrays whose rows are nonnegative, with row sums equal to or at most a number."""
 
 import math
 from dataclasses import dataclass

@@ -100,19 +100,18 @@ def claim(
                  sizes={"d": (2, 5)}, false=[half_the_bound]),))
     ```
 
-    If a side is a function that a module defines under its own name, the verdict is a verdict on
-    this function, too. `false` lists twins, which are false variants of the claim: the library must
-    refute each twin, and reports on each in a row of its own. The engine itself also makes a false
-    variant, in which it scales the right side until the worst instance's left side exceeds the
-    right side by 1%.
+    If a side is a named function of a module, the verdict also judges this function. `false` lists
+    twins, which are false variants of the claim: the library must refute each twin, and reports on
+    each in a row of its own. The engine itself also makes a false variant, in which it scales the
+    right side until the worst instance's left side exceeds the right side by 1%.
 
     Args:
         id: the id of the statement, "<paper>.<name>", in lower case.
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=", "=", "<", ">", or "->" for a limit: `lhs` tends to `rhs` along a size.
-            A strict inequality holds only if no instance has equal sides. A strict inequality fails
-            if ball arithmetic finds equal sides at an instance.
+            A strict inequality (< or >) fails if ball arithmetic finds an instance whose left and
+            right side are equal.
         rhs: the right side of the claim, given like `lhs`.
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of

@@ -20,7 +20,7 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
         sections: a dictionary from each section to the names of its modules.
 
     Raises:
-        Refused: if two sections of the paper name the same entry.
+        Refused: if an entry occurs twice in `sections`.
     """
     entries = [entry for names in sections.values() for entry in names]
     if twice := sorted({entry for entry in entries if entries.count(entry) > 1}):

@@ -129,8 +129,7 @@ class Statement(metaclass=Careful):
             form (version of the claim) and instance, and stores them with the instance. If the
             search finds no entries that satisfy the claim, the form is inconclusive. The form fails
             only if the sets are finite and the search tried all points. If the relation is `=`, the
-            engine evaluates the control (the false variant) at the entries that the search found
-            for the form.
+            engine evaluates the control (the false variant) at the form's best entries.
         witness: a start of the inner search, beside the search's own starts: a dict of the entries
             of `there_is`, or a function `witness(instance, size)` that returns the dict. An
             instance with a single entry needs no name for the entry. A wrong witness cannot change
@@ -172,7 +171,7 @@ class Statement(metaclass=Careful):
             budget is `Budget()`, with 2000 samples for probabilities and expectations.
         source: the claim's place in the paper, with the numbers of appendix items that restate the
             claim.
-        horizon: the name of the size that counts the steps of a trajectory.
+        horizon: the name of the size that is the number of steps of a trajectory.
         enumerates: the name of the finite class whose members `cases` returns completely ("all
             words of length up to 6"); empty if `cases` returns examples only.
         depends: files, folders or texts on which the verdict depends, although a run cannot notice
@@ -214,7 +213,7 @@ class Statement(metaclass=Careful):
     refused: str = field(default="", init=False, repr=False)
     """The reason of a refusal, in a placeholder made while a file is loaded; else empty."""
     written_at: ClassVar[Line | None] = None
-    """The line that declares the statement, outside of the library; None if unknown."""
+    """The line of the user's code that declares the statement; None if the line is unknown."""
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":

@@ -174,7 +174,7 @@ class TwoSides:
 
         Raises:
             TypeError: if the function of the side returns None.
-            Refused: if the side computes a number in Python that no array of JAX holds.
+            Refused: if the side's value is a Python number that is too large for an array of JAX.
             Exception: the exception of the side, with the name of the side in its message.
         """
         where = f"statement {self._name!r}: the {which}" if self._name else f"the {which}"
@@ -222,7 +222,7 @@ def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:
 
 
 class ByName:
-    """Turns a function with entries and sizes as arguments into `function(instance, size)`.
+    """Makes `function(instance, size)` from a function whose arguments are entries and sizes.
 
     Args:
         function: a function whose arguments have the names of entries and sizes.

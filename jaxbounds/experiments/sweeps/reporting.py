@@ -42,7 +42,7 @@ in progress) that works on the present part.
 
 
 def _later_parts() -> float:
-    """Return the cost of all later parts of a run; 0 if an exception ended the call with parts."""
+    """Return the cost of a run's later parts; 0 if an exception ended the work on the parts."""
     cost, worker = _later.get()
     frame: FrameType | None = sys._getframe()
     while frame is not None and id(frame) != worker:

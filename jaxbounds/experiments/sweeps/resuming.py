@@ -53,9 +53,9 @@ class Kept:
             self.held.release()
 
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
-        """Store the carry at the step `done`, and the metrics since the step `since`.
+        """Store the runs' states at the step `done`, and the metrics from the step `since` on.
 
-        The carry holds, for each lane (run), its state and whether the lane is finished.
+        The argument `carries` holds the state of each run, and whether the run is finished.
         """
         over = OVER in metrics and bool(metrics[OVER][:, -1].all())
         leaves = jax.tree.leaves(carries)
@@ -63,7 +63,7 @@ class Kept:
 
 
 def stored_group(folder: str | Place, /) -> int | None:
-    """Return the number of lanes (runs) in a group of the folder's sweep; None without a sweep."""
+    """Return the number of runs in each group of a folder's sweep; None if there is no sweep."""
     if not is_there(locate(folder) / STATE):
         return None
     found = read_identity(Marked(folder))

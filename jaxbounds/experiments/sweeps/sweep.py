@@ -309,7 +309,7 @@ def _shapes(
     """Return the shapes of the states and metrics of all lanes (runs).
 
     Raises:
-        Refused: if a sweep cannot carry or store a type.
+        Refused: if an array has a type that a sweep cannot store.
     """
 
     def first(lane: Any, shared: tuple) -> tuple[Any, dict]:

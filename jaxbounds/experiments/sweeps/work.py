@@ -132,7 +132,7 @@ class Work:
         return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
-        """Restore the states of the lanes (runs) and the last record from a checkpoint."""
+        """Restore the runs' states and their last measured metrics from a checkpoint."""
         self._place_lanes()
         self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}

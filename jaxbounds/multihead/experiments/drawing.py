@@ -101,7 +101,7 @@ def draw_curves(
 
 
 def _about(dataset: xr.Dataset, apart_label: str) -> str:
-    """Return a text about the figure's lines and the run's settings, to print above the legend."""
+    """Return the text above a figure's legend: what the lines mean, and the run's settings."""
     trials = dataset.sizes["trial"]
     lines = "one trial"
     if trials > 1:

@@ -56,7 +56,7 @@ def random_network(
 def aligned_network(
     radius: Float[Array, ""], size: float, /, *, H: int, T: int, d: int, n: int
 ) -> tuple[Params, Data]:
-    """Return the aligned network of this module, on n copies of one sequence; T and H are even."""
+    """Return a network with aligned tokens and weights, and n copies of a sequence."""
     sign = jnp.where(jnp.arange(T) % 2 == 0, 1.0, -1.0)
     first = jnp.zeros(d).at[0].set(1.0)
     along = sign[:, None] * first[None, :]

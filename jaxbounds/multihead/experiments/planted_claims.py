@@ -160,7 +160,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
-    """Return, as text, the least alignments of the runs that `which` marks; "" if it marks none."""
+    """Return a text with the least alignment of W and of U, over the runs that `which` marks."""
     rows = {k: part[f"alignment_{k}"].transpose("H", "trial").values[which] for k in ("W", "U")}
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 

@@ -31,9 +31,10 @@ A larger factor requires longer runs.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
-"""A function that reverses the sign of each difference, so that the claims are false.
+"""A function that reverses the signs of losses, margin and attention, so that claims about their
+order become false.
 
-The reversal exchanges the order of any two numbers of heads, and of any two panels (optimisers).
+The changed signs reverse the order of any two numbers of heads, and of any two optimisers.
 """
 
 

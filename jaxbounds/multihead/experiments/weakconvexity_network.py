@@ -32,7 +32,7 @@ class HeadSum(nn.Module):
 
     @nn.compact
     def __call__(self, x: Float[Array, "*n T d"]) -> Float[Array, "*n T d"]:
-        """Compute the sum of the outputs of the heads.
+        """Compute the sum of the outputs of the H attention heads on the input x.
 
         Raises:
             Refused: if the arm is unknown, or H does not divide d in the arm "split".

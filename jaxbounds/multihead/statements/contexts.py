@@ -104,12 +104,12 @@ def _draw(key: Array, size: Size, shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 def sequence(key: Array, size: Size) -> Instance:
-    """Draw one sequence, and the deviation p of the first phase's direction u1 from its mean."""
+    """Draw one sequence, and p = u1 - (mean of u1), u1 the direction that the first phase finds."""
     return _draw(key, size, ())
 
 
 def sequences(key: Array, size: Size) -> Instance:
-    """Draw n sequences, and the deviation p of the first phase's direction u1 from its mean."""
+    """Draw n sequences, and p = u1 - (mean of u1), u1 the direction that the first phase finds."""
     return _draw(key, size, (size["n"],))
 
 
@@ -167,10 +167,10 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 
 
 def quiet_sequence(key: Array, size: Size) -> Instance:
-    """Draw a sequence within `keep_quiet`'s limit on the noise, log epsilon, and a number `more`.
+    """Draw a sequence with noise below `keep_quiet`'s limit; draw also log epsilon and `more`.
 
     The number `more` is S^2 times (Gamma minus the least Gamma that the statement allows). In half
-    of the draws, `more` is zero.
+    of the random draws, the number `more` is zero.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)
@@ -179,7 +179,7 @@ def quiet_sequence(key: Array, size: Size) -> Instance:
 
 
 def unfold(instance: Instance) -> Context:
-    """Return the sequence, or the data set, that the numbers of an instance describe."""
+    """Return the sequence, or the data set, that an instance's entries (S, z, y, ...) describe."""
     signal, relevant, noise = instance["S"], instance["relevant"], instance["z"]
     T, d = noise.shape[-2:]
     M = d - 3

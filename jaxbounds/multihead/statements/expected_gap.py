@@ -64,7 +64,7 @@ def _gap(
 
 
 def _everywhere() -> GoodInitialisation:
-    """Return constants of Definition 1 that hold on every training set of this population.
+    """Return constants of Definition 1 that hold on every training set from the data's law.
 
     Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because
     half of the signs alpha_h are +1. Since W = 0 after the first phase, gamma is sqrt(2) times the

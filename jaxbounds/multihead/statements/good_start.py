@@ -423,7 +423,7 @@ PROPOSITION_2_P2 = on_signs(
 
 
 def _balanced(instance: Instance, size: Size) -> Sides:
-    """Compute Phi at theta^(1) for two heads with opposite alpha, and for two with equal alpha."""
+    """Compute Phi(theta^(1)) for two heads, with opposite signs alpha and with equal signs."""
     c, signs = unfold(instance), balanced_signs(2)
     row = centre(c.classifier, c.zeta) + instance["p"]
     output = lambda signs: model_output(equal_rows(row, signs, c.T), c.X)

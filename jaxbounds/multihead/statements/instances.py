@@ -118,7 +118,7 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
     """Draw heads and sequences with random labels.
 
-    For each head and each sequence, one of the bounds on a single head is an equality.
+    All heads are equal, and at each head some bound on a single head is an equality.
     """
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)

@@ -52,7 +52,7 @@ def _printed(key: jax.Array, size: Size) -> Instance:
 
 
 def _sharpened(key: jax.Array, size: Size) -> Instance:
-    """Draw a run whose H and eta satisfy the stability conditions with the sharpened constants."""
+    """Draw a training run; H and eta satisfy the stability conditions in their sharpened form."""
     return certified_or_loose(key, size, 3)
 
 

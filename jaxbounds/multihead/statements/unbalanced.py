@@ -71,7 +71,7 @@ def _certificate(
 
 @jax.jit
 def _losses(start: Start, heads: ArrayLike, step: ArrayLike) -> Array:
-    """Compute L(theta_k) along a run with `heads` heads, rounded up to an even number."""
+    """Compute L(theta_k) for all steps k of a run with `heads` heads (rounded up to even)."""
     copies = shared(start, even(heads))[1]
     risk = lambda params, single: tied_risk(params, copies, start.data, single)
     return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses

@@ -45,7 +45,7 @@ def _whole(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array]
 
 
 def _of_leaves(selection: Selection, linear: Part) -> Callable[..., Array]:
-    """Turn a linear map of the parameters' leaves into a map of one vector."""
+    """Make a map of one flat vector from a linear map of a list of parameter arrays."""
 
     def apply(held: list[Any], vector: Array) -> Array:
         return selection.vector(linear.at(held, _cut(selection, vector)))
@@ -244,7 +244,7 @@ class Product:
 
         Args:
             key: the random key that draws the start vector of Lanczos.
-            rows: the number of vectors that the run's basis holds.
+            rows: the number of vectors in the Krylov basis.
         """
         mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
         kept = self._run
@@ -344,12 +344,12 @@ def run_hosted(
     advice: str = "",
     head: Any = None,
 ) -> Any:
-    """Run a method as a Python loop around the shared product, or as one program.
+    """Run a method as a Python loop around a compiled matrix-vector product, or as one program.
 
     Args:
         point: the loss with its parameters and batches.
-        kernel: the method as one compiled program, see `Point.run`. The kernel runs if a
-            transformation of JAX traces the point, or if `hosted` is None.
+        kernel: the method as one compiled program, see `Point.run`. This program runs if `hosted`
+            is None, or if JAX traces `point` (under jit, vmap or grad).
         static: options of the method that are compiled into the program.
         dynamic: options of the method that are arguments of the program.
         limit: the largest number of bytes that the method may need.

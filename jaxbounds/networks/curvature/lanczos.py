@@ -132,7 +132,7 @@ def _flagged(
     iterations: Int[Array, ""],
     tolerance: float | Float[Array, ""],
 ) -> Extremes:
-    """Return the extreme eigenvalues from two unit vectors and the products with these vectors."""
+    """Return both extreme eigenvalues, with residuals from the unit eigenvectors and products."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -416,8 +416,8 @@ def ritz_pairs(
         tolerance: the residual that counts as converged; see `lanczos_extremes`.
         basis: the number of vectors that the Krylov basis holds.
         dtype: the dtype of the operator's vectors.
-        floor: the wanted Ritz values at the upper end need not converge if they lie below this
-            number.
+        floor: a number; Lanczos does not wait for the convergence of greatest Ritz values below
+            this number.
     """
     m = basis
     # The space has `size` dimensions, so more products find nothing new.

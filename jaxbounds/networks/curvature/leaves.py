@@ -165,7 +165,7 @@ class Selection:
         return self.tree_of(self.pieces(vector), head)
 
     def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:
-        """Return the pytree that `tree` returns, from the arrays that `pieces` returned."""
+        """Return the same pytree as `tree`, from the list of arrays that `pieces` returned."""
         left = iter(pieces)
         leaves: list[Any] = []
         for leaf in self.chosen:

@@ -67,7 +67,7 @@ class Sharing:
     nodes: tuple[tuple[Any, int], ...]
 
     def once(self, leaves: list[Any], /) -> list[Any]:
-        """Return the leaves of a pytree without repetitions, from the list of all leaves."""
+        """Return a pytree's leaves with each shared Variable once, from the list of all leaves."""
         kept, left = [], iter(leaves)
         for i, (inner, first) in enumerate(self.nodes):
             own = [next(left) for _ in range(inner.num_leaves)]

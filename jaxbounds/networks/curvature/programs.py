@@ -207,7 +207,7 @@ class Point:
 
     @functools.cached_property
     def unit(self) -> float:
-        """The relative rounding error of the loss's operation with the fewest digits."""
+        """The largest relative rounding error of any operation in the program of the loss."""
         narrow = (self._traced or self._trace()).narrow
         least = float(jnp.finfo(self.selection.dtype).eps)
         return max([least] + [coarseness(operation) for operation in narrow])

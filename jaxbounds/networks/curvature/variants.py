@@ -1,7 +1,7 @@
 """Define losses for which `Curvature` is the Fisher matrix or a preconditioned Hessian.
 
-Therefore all methods of `Curvature` also work for the Fisher matrix and the preconditioned Hessian,
-with residuals and standard errors.
+The methods of `Curvature` then return eigenvalues and other quantities of the Fisher matrix or the
+preconditioned Hessian.
 """
 
 from collections.abc import Callable

@@ -226,7 +226,7 @@ class Walk:
                 self.found.append(item)
 
     def _line(self, text: str, start: int, *, numbered: bool) -> Found:
-        """Return a display, or a row of a display, as an item; add one to its counter."""
+        """Return a displayed formula, or a row of it, as an item; count a numbered formula."""
         tag = re.search(r"\\tag\*?\s*\{([^{}]*)\}", text)
         label = re.search(r"\\label\s*\{([^{}]*)\}", text)
         number = tag[1].strip() if tag else ""

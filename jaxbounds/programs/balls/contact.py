@@ -237,7 +237,7 @@ class _Way(NamedTuple):
 def _ways(
     program: ClosedJaxpr, place: Place, jets: Jets, reach: Sequence[float], reading: Reading
 ) -> list[_Way] | None:
-    """Return the paths on which the hypotheses hold; None if a coordinate has no exact form."""
+    """Return the program's paths on which hypotheses hold; None if a coordinate is not exact."""
     entries = []
     for j, number in enumerate(place.numbers):
         at = number.exact(jets.field)
@@ -340,7 +340,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Tell whether some path through the program proves that the margin is zero at the point."""
+    """Tell whether some path through the program proves that both sides are equal at the point."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []
@@ -360,7 +360,7 @@ def _again(work: Callable[[], Any]) -> Any:
 
 
 def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
-    """Return the box with its corners rounded inward to floats.
+    """Return a box around a point; the corners are floats, rounded towards the point.
 
     A fixed coordinate, or a coordinate at an end of the searched box, is already a float.
     """

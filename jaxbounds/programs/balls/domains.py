@@ -22,7 +22,7 @@ def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     """Name the first primitive with bounded operands but an unbounded result on a box.
 
     Args:
-        program: a program of one argument, a point of the box, with any results.
+        program: a program whose one argument is a point of the box; its results may have any type.
         box: the box.
         reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
             nearby real.

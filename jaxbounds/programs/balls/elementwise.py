@@ -225,13 +225,13 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type.
+    """Convert an array of balls, booleans or integers to another type.
 
     The interpreter runs the program once for each value of an undecided boolean.
 
     Raises:
-        Undecided: if the numbers in a ball have different integer parts, or one is too large for
-            the type.
+        Undecided: if a ball contains numbers with different integer parts, or a number too large
+            for the new type.
     """
     new, x = eqn.params["new_dtype"], xs[0]
     if issubdtype(new, np.floating):

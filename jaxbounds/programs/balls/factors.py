@@ -38,9 +38,9 @@ If RESTARTS or SECONDS is larger, the library proves more claims and takes more 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
     """Return the coordinates of the box as jets (Taylor polynomials; see `jets`).
 
-    A fixed coordinate becomes a constant jet. A varying coordinate is an atom a, or -a if the
-    coordinate is not positive on the box. The atom of a varying coordinate is therefore >= 0,
-    unless the coordinate changes sign on the box.
+    A fixed coordinate becomes a constant jet. A varying coordinate becomes a variable a, or -a if
+    the coordinate is not positive on the box. The variable a is >= 0 unless the coordinate changes
+    sign on the box.
     """
     entries = []
     (balls,) = balls_of([box])[2]

@@ -54,7 +54,7 @@ class Sloped:
 
 
 def _steps(x: arb, y: arb) -> arb:
-    """Return the slope of a step function: zero if its value y is a single number, else NaN."""
+    """Return a step function's slope on the ball x: zero if the value y is one number, else NaN."""
     return ZERO if y.is_exact() else NAN
 
 

@@ -90,7 +90,7 @@ def flags(values: Any, /) -> Any:
 
 
 def as_flags(x: Any, /) -> np.ndarray:
-    """Return plain booleans or `Flags` as an array of the integers 0, 1 and 2."""
+    """Return booleans as an array of the integers 0 (false), 1 (true) and 2 (undecided)."""
     return np.asarray(x).view(np.ndarray).astype(np.int8)
 
 

@@ -316,7 +316,7 @@ _OF_RNNS = {
     "1a": ("RNN needs more than Transformer",),
     "1b": ("RNN stays close to Transformer", "RNN depends on N much less than FFN"),
 }
-"""A dictionary from each panel to the paper's claims about recurrent networks.
+"""A dictionary from each panel of Figure 1 to the paper's claims about recurrent networks (RNNs).
 
 A claim is undecided if the grid trains no recurrent network.
 """

@@ -188,8 +188,8 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""False results, to test the claims: the risk of an untrained run, or small shares in (A.2)'s
-block."""
+"""Functions that falsify a result, to test the claims. They set an untrained run's risk, or a small
+share of the weights in the block of (A.2)."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -211,7 +211,7 @@ def side_by_side(
 ) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
     """Return two compiled functions: one starts all seeds, one trains all seeds for one chunk.
 
-    The second returned function overwrites the memory of its arguments (donated buffers). Cells (an
-    architecture at one N) that differ only in threshold or budget share these functions.
+    The second returned function overwrites the memory of its arguments (donated buffers). Protocols
+    that differ only in `threshold` or in the largest number of samples share the two functions.
     """
     return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))

@@ -39,9 +39,10 @@ def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
 
 
 def positions(key: Array, size: Size) -> dict[str, Array]:
-    """Draw the positions t of one prompt, and return them with the signs of the encodings.
+    """Draw the positions t of one prompt; return t, and the signs of the positional encodings.
 
-    The result does not contain tokens; the statement draws the tokens from a set.
+    The function draws no tokens, because each statement that uses the function declares a set of
+    tokens.
     """
     N = size["N"]
     t = sample_positions(key, (), N, size["q"], simple=bool(size.get("simple")))

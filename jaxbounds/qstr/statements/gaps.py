@@ -26,7 +26,8 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""The ascent searches the ball of parameters of this radius; a larger radius gives a larger class.
+"""The class has the parameters in a ball of this radius; the gradient ascent over a larger radius
+searches a larger class.
 
 The prompts consist of two tokens +-1: N = 2, d = q = 1 and de = 2.
 """

@@ -129,9 +129,9 @@ _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECU
 
 
 def _readouts_apart(size: Size) -> Instance:
-    """Return equal tokens of large norm, zero transitions, and readouts that differ in a and V.
+    """Return equal tokens of large norm, and two networks that differ in the readout (a and V).
 
-    Each readout has one unit of small weights, in the direction of the tokens.
+    All transitions are zero. Each readout has one hidden unit with small weights.
     """
     case = zeros(_PAIR, size)
     case["z"][..., 0] = 1e3

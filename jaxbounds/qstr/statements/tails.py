@@ -19,7 +19,7 @@ def _radius_cases(size: Size) -> Instance:
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""The integers by which instances name three laws of the nN tokens.
+"""Integers for three laws (distributions) of the nN tokens x; an instance stores one integer.
 
 EXCLUSIVE: |x| in {0, r}, and at most one token is not 0. INDEPENDENT: |x| in {0, r}, with
 independent tokens. GAUSSIAN: independent normal tokens.
@@ -96,9 +96,9 @@ def _small_radius(i: Instance, size: Size) -> Sides:
 
 
 def _meets_lemma_12(i: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return a dictionary from each hypothesis of Lemma 12 to whether the example meets it.
+    """Return a dictionary: each hypothesis of Lemma 12, and whether the example below meets it.
 
-    In the example, x is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
+    The example has n = N = 1, x uniform on the sphere of radius sqrt(d), and y = <u, x>. The
     example violates q < N (Section 2), and the proof of Lemma 34 does not use q < N.
     """
     d = size["d"]

@@ -125,9 +125,10 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide two claims about the bounds.
+    """Decide two claims about the generalization bounds of all runs.
 
-    The generalization gaps are below the bounds, and the bounds depend on T only through the norms.
+    The two claims: each generalization gap is below its bound, and a bound depends on T only
+    through the norms of the trained network.
     """
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0

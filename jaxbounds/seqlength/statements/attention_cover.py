@@ -82,7 +82,7 @@ LEMMA_C_1 = draw.gradient_search(
 
 
 def _scores_step(instance: Instance) -> Array:
-    """Compute how much the given step of W changes the attention scores of the [CLS] token.
+    """Bound the change of the [CLS] token's attention scores if W changes by the instance's `step`.
 
     Return the largest change.
     """

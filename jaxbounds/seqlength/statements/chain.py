@@ -270,7 +270,7 @@ COVER = on_networks(
 
 
 def _words_sample(key: Array, size: Size) -> Instance:
-    """Draw a network, K readouts of norm 1, and a copy with a small or a large perturbation."""
+    """Draw a network, K readouts of norm 1, and perturbed copies of network and readouts."""
     a, b, c = jax.random.split(key, 3)
     drawn = draw.normals(a, {"V": (size["K"], size["d"]), "step": (size["K"], size["d"])})
     V = draw.unit(drawn["V"])

@@ -191,7 +191,7 @@ LINKS = draw.random_search_on_host(
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
-    """Compare the bounds on m equal inputs, where each f_s is a constant in [-B, B]."""
+    """Compare the exact complexity with the bounds of Theorem 5.1, for constant f_s in [-B, B]."""
     m, K, B = draw.numbers(instance, "m", "K", "B")
     walk = 1.0 / (math.sqrt(math.pi) * scipy.special.poch(m // 2 + 0.5, 0.5))  # E|S_m| / m, m even
     ends = [math.log1p((K - 1) * math.exp(sign * 2.0 * B)) for sign in (1.0, -1.0)]

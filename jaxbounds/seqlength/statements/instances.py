@@ -29,7 +29,8 @@ SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 equality or nearly one."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""A budget of more random instances without gradient search, for widely varying instances."""
+"""A budget with 128 random instances and no gradient search, for claims whose instances vary
+widely."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)

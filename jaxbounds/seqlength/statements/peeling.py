@@ -78,9 +78,9 @@ def _aligned(size: Size) -> Instance:
 
 
 def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed norms of the stored matrices.
+    """Check the printed hypotheses on the norms of the instance's matrices and of its token z.
 
-    The vector z = X^T softmax(..) is the input's single token.
+    The input is one token, so the attention's output X^T softmax(..) is this token z.
     """
     w, W_c, W_v = (np.asarray(instance[name]) for name in ("w", "W_c", "W_v"))
     rows = lambda W: np.abs(W).sum(axis=1).max()

@@ -180,8 +180,8 @@ by_columns = functools.partial(
     project=draw.positive("x"),
     sizes=({"d": 64},),
 )
-"""A function that makes the statements of Lemmas 3.4 and 3.5 as printed, with norms over columns
-and any k."""
+"""A function that declares a statement about the printed Lemma 3.4 or 3.5, with column norms and
+any number k of rows."""
 
 LEMMA_3_4_SIZE = by_columns(
     id="seqlength.lemma3.4.size",

@@ -45,9 +45,9 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 
 def _maurey_cases(size: Size) -> Instance:
-    """Return three instances of a convex combination: weight 1/2 on V.
+    """Return three convex combinations of vectors; the first has the weight 1/2 on the vector V.
 
-    Weights 1/2 on V and -V; weight 1 on V.
+    The second instance has the weights 1/2 on V and -V, the third the weight 1 on V.
     """
     V = np.eye(1, size["dim"])
     vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])

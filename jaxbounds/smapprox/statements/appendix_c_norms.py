@@ -27,7 +27,7 @@ def _machine(states: int, symbols: int) -> TuringMachine:
 
 
 def _sizes(size: Size) -> Instance:
-    """Return 27 triples (|Z| states, |A| symbols, w_pos position bits), from three values each."""
+    """Return the 27 combinations of three values of |Z| (states), |A| (symbols), w_pos (bits)."""
     return every(states=(3, 8, 20), symbols=(2, 5, 12), bits=(2, 6, 20))
 
 

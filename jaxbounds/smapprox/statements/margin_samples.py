@@ -35,7 +35,7 @@ The parameters that belong to the coupons lie in [-1, 1], at distances of gamma 
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Return the probability of one coupon (input): 1.001 times the risk that the bound allows.
+    """Return the probability of one input (a "coupon"): 1.001 times the bound on the risk.
 
     The risk bound is for a cover of the given log size, and for COUPON_SAMPLES samples without
     training error.

@@ -77,9 +77,10 @@ def _with_coins(key: Array, size: Size) -> Instance:
 
 
 def _pair(n: int) -> Array:
-    """Return a distribution on two points. A sample from it may choose the worse of two models.
+    """Return a law on two points; n samples from this law may favour the worse of two models.
 
-    Hoeffding's inequality bounds the probability that the sample chooses the worse model by 0.01.
+    The probability that the n samples favour the worse model is at most 0.01, by Hoeffding's
+    inequality.
     """
     gap = 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
     return jnp.array([1 + gap, 1 - gap]) / 2

@@ -155,7 +155,8 @@ on_balls = functools.partial(
     "limit; the margin is then known in closed form",
     sample={"random": _balls, "towards the boundary": _towards_a_ball},
 )
-"""A function that makes statements about any F. The set of F's wrong parameters defines F."""
+"""A function that declares a statement about any classifier F; an instance gives the set of
+parameters at which F is wrong."""
 
 SURROGATE = on_balls(
     id="smapprox.eq2.2",

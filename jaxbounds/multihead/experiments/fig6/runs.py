@@ -164,7 +164,7 @@ def train_arm(
 
 
 def _program(config: Figure6, shape: RobertaShape) -> tuple[Callable, Callable, Callable]:
-    """Return the functions that start, step and measure a lane (the training of one trial)."""
+    """Return three functions, which start, continue and measure the training of one trial."""
     net = Roberta(shape)
     rule = optimizer("adamw", config.step_size, weight_decay=config.weight_decay)
 

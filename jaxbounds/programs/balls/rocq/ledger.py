@@ -127,7 +127,7 @@ class Ledger:
         return x.samples or (x.ball,) * self._points
 
     def variable(self, x: float, ball: arb) -> Real:
-        """Record a constant of the program that may be any number in a ball."""
+        """Add a constant of the program, which may be any number in a ball, to the ledger."""
 
         def make() -> Real:
             bounds = outward(ball, 2 * max(self.digits, 12))
@@ -226,7 +226,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def power(self, a: Real, n: int, index: Sequence[int] = ()) -> Real:
-        """Record the n-th power of a number."""
+        """Add the n-th power of a number to the ledger (the list of numbers of a Rocq file)."""
         if n == 0:
             return self.literal(ONE)
         if n == 1:

@@ -67,7 +67,7 @@ class Spectral:
             than rows.
         vector: the vector t that proves the lower bound on the largest singular value.
         bounds: the lower and the upper bound of the singular value.
-        squares: the entries of the matrix that remains after each step of the elimination.
+        squares: for each step of Gaussian elimination, the entries of the matrix that remains.
         transposed: whether `rows` are the rows of the transpose.
     """
 

@@ -26,13 +26,13 @@ class Real:
         name: the name of the definition; empty for a literal.
         operation: the operation that gives the number; None for literals, entries of the instance
             and variables.
-        arguments: the operands of the operation `operation`. For a sum each term is a tuple of
-            factors; for another operation each argument is a tuple of one number.
+        arguments: the operands of the operation `operation`. For a sum, each term is a tuple of
+            factors. For any other operation, each operand is a tuple of one number.
         bounds: the decimal bounds of the number; None for an exact number.
         order: the index of the number in the ledger, the list of all records.
         place: the line of the program that computes the number.
-        why: the operation that makes the number undefined or infinite. A proof may not use a number
-            with a nonempty `why`.
+        why: the operation that makes the number undefined or infinite. If `why` is not empty, no
+            proof may use the number.
         below: a number that is known to be at least as large as this number; None if unknown.
         samples: the values of the number at sample values of the ledger's variables; empty if the
             ledger has no variables.

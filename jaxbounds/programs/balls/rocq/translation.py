@@ -107,10 +107,10 @@ def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
 
 
 def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
-    """Return numbers and facts as NumPy integers, in the type of the variable `like`.
+    """Convert an array of exact numbers and decided comparisons to NumPy integers of `like`'s type.
 
     Raises:
-        Undecided: if a number to convert is not an exact integer.
+        Undecided: if the array contains a number that is not an exact integer.
     """
     entries = []
     for v in x.ravel():
