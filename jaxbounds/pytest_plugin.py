@@ -123,7 +123,7 @@ class StatementFile(pytest.File):
 
 
 class RulesItem(pytest.Item):
-    """The rules that every paper's declarations must obey, as a test."""
+    """A test item that checks the rules for the declarations of a paper."""
 
     def __init__(self, *, paper: Any, **given: Any) -> None:
         super().__init__(**given)

@@ -56,8 +56,8 @@ def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJa
 class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves a claim.
 
-    The proof on a domain (a box of instances) asks this object for one region at a time. The search
-    for regions may use half of the time that remains until the deadline `until`.
+    The program that proves the claim on a box of instances asks this object for one region at a
+    time. The search for regions may use half of the time that remains until the deadline `until`.
 
     Attributes:
         regions: the regions in which a Taylor polynomial proves the claim.

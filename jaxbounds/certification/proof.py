@@ -114,7 +114,7 @@ class Proof:
 
 
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
-    """Return a function from a point to (margin, larger side, error, whether hypotheses hold).
+    """Return a function from a point to (margin, larger side, rounding error, hypotheses hold).
 
     The margin is `rhs - lhs`, minus the rounding error that `evaluate` states, plus the relative
     slack. The claim holds up to the absolute slack (an allowed violation) if margin + slack >= 0.

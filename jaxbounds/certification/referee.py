@@ -11,7 +11,8 @@ from jaxbounds.falsification.fixed_points import at_best_points
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
     """Decide by ball arithmetic whether an instance certainly violates or satisfies a claim.
 
-    A supremum that a search estimates is the function's value at the point that the search found.
+    If a side is a supremum that a search estimates, the function evaluates the side at the best
+    point found.
     """
     statement = at_best_points(statement, instance, size)
     try:

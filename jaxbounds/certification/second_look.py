@@ -142,7 +142,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
 
 
 def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
-    """Return whether changes of the point's last digits may explain the violation."""
+    """Return whether the violation may vanish if the last digits of the point change."""
     if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)

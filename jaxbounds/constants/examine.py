@@ -65,8 +65,8 @@ last place counts as the ball's end. If more units are allowed, the search trust
 ratios.
 """
 MISLED = 12
-"""The search certifies no further instances after this many instances whose float ratio lhs/rhs is
-only rounding error. If this number of instances is larger, the search takes longer.
+"""The search stops certifying instances once this many instances had a float ratio lhs/rhs that was
+only rounding error. A larger number makes the search longer.
 """
 ROUNDS, ROUNDED = 12, 256
 """The largest number of rounds in which the search rounds an instance, and the largest number of

@@ -42,9 +42,8 @@ ROUNDS, SURE = 16, 1e-45
 More Newton steps give more digits of the kink.
 """
 PROBE = 1e-9
-"""The relative distance from a kink to the points at which ball arithmetic finally compares the
-ratio lhs/rhs. If this distance is larger, ball arithmetic tests a larger neighbourhood of the
-kink."""
+"""Ball arithmetic compares lhs/rhs at a kink with lhs/rhs at points at this relative distance from
+the kink. A larger distance tests a larger neighbourhood of the kink."""
 
 
 class Piece(NamedTuple):

@@ -76,9 +76,9 @@ def _fitted(
 
 
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """Return the nonzero vector that is orthogonal to every row, if it is unique up to a factor.
+    """Return a nonzero vector that is orthogonal to every row, if such vectors form a line.
 
-    The result is None if the space of orthogonal vectors does not have dimension one.
+    If the space of vectors orthogonal to every row does not have dimension one, the result is None.
     """
     rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
     for column in range(columns):

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
-"""The numbers whose products `relations` tries as formulas. An exponent is a rational number with a
-denominator of at most 4."""
+"""`relations` tries products of powers of these numbers as formulas. The exponents are rational
+numbers with denominators of at most 4."""
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
 """The constants c that `relations` tries in formulas a + b c; `relations` also tries the logarithms
 of the sizes.

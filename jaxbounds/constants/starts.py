@@ -227,7 +227,7 @@ class Fresh:
 def further(
     problem: Problem, known: Sequence[Instance], fresh: Sequence[Instance], /, *, seed: int
 ) -> Iterator[Start]:
-    """Yield random draws, and changed instances of every kind, the best of each kind first.
+    """Yield starts of the search (random and changed instances), the best of each kind first.
 
     Args:
         problem: the inequality at its size.

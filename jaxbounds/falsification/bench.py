@@ -215,7 +215,7 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
 
 
 def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
-    """Return a form's stored counterexample, cast to the samplers' types, and the instance's size.
+    """Return a form's stored counterexample, in the types of random instances, and its size.
 
     A form is one version of the claim.
 

@@ -1,4 +1,4 @@
-"""Moves that bring points together, scale over many decades, or refine a single number.
+"""Random changes of instances: bring points together, scale entries by decades, change one number.
 
 A search by the moves of other modules misses three kinds of instances. First, a difference quotient
 is largest where two points nearly meet. Second, a maximum may lie at a scale that no random draw

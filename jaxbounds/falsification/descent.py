@@ -51,8 +51,8 @@ smaller value spends more rounds on very loose claims.
 ODD = "chain"
 """The name of an entry that the search adds to the instance.
 
-The extra entry states whether a chain (one run of the search) minimises the ratio, or the
-difference of the sides.
+The entry tells one run of the search (a chain) to minimise lhs/rhs, or to minimise the difference
+of the sides.
 """
 BELOW = 2.0
 """Number subtracted from the ratio of a witness (entries that satisfy the claim), so that witnesses

@@ -58,7 +58,7 @@ def beyond_floats(
     cannot hold.
 
     Returns:
-        The measurements, and a remark about the instances that do not count; empty if all count.
+        The measurements, and a remark on instances that are no evidence; "" if all are evidence.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -106,9 +106,9 @@ def looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If ball arithmetic does not confirm the largest violation, the function asks ball arithmetic
-    about smaller violations. If ball arithmetic confirms a smaller violation, the larger
-    violations, which are not confirmed, do not count as evidence.
+    If ball arithmetic does not confirm the largest violation, it decides smaller violations. If
+    ball arithmetic confirms a smaller violation, the larger violations, which are not confirmed, do
+    not count as evidence.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)

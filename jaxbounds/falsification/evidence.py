@@ -40,7 +40,7 @@ attained.
 """
 MOVED = 1e-6
 """The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest
-entry of both sides. A larger share makes a control that is easier to reject."""
+entry of both sides. The engine rejects a control with a larger share more easily."""
 KINDS = 2
 """An equality case (instance with equal sides) counts as attained if searches from this many kinds
 of starting points end at the instance. A larger number requires more kinds of starting points.

@@ -80,9 +80,10 @@ def _steady(slopes: Reals) -> bool:
 
 RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
 """Criteria for a distance between the sides that rises to a positive limit. Each change of the
-distance is at most RISES times the preceding change. Successive ratios of the changes of the
-distance differ at most by the factor ALIKE. The last change of the distance between the sides is at
-most the share SMALL of the distance. Larger values find a positive limit more often.
+distance, from one size to the next, is at most RISES times the preceding change. Successive ratios
+of the changes of the distance differ at most by the factor ALIKE. The last change of the distance
+between the sides is at most the share SMALL of the distance. Larger values find a positive limit
+more often.
 """
 PLATEAU, FLAT = 4, 1e-3
 """The distance between the sides counts as constant if the relative difference of its last PLATEAU

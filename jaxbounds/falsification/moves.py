@@ -126,7 +126,7 @@ def vertex(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Keep a random number of the largest entries, and set the others to zero."""
+    """Keep the k largest entries of an array, for a random k; set all other entries to zero."""
     entries = _flat(leaf)
     kept = rng.integers(1, entries.shape[1] + 1, size=(len(leaf), 1))
     rank = np.argsort(np.argsort(-np.abs(entries), axis=1), axis=1)

@@ -59,10 +59,10 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """An instance's `there_is` entries that the search found.
+    """The entries that the claim says exist, as the search found them for one instance.
 
     Attributes:
-        entries: the found values of the entries that the claim says exist.
+        entries: the values of these entries.
         lost: whether every trial violated a hypothesis.
     """
 

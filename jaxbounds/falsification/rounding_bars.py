@@ -106,10 +106,10 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Evaluate each instance again, either perturbed or in another rounding mode.
+    """Evaluate an instance again, with perturbed entries and in other rounding modes.
 
-    Yield each reading (evaluated sides and hypotheses) with the relative perturbation. The function
-    skips a perturbed instance on which the program raises.
+    Yield the evaluated sides and hypotheses, with the relative size of the perturbation. The
+    function skips a perturbed instance on which the program raises.
     """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):

@@ -364,14 +364,14 @@ def _looked_at(
 
 
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
-    """Measure doubtful instances of each form again, relative to the terms of both sides.
+    """Measure doubtful instances again; errors are relative to the terms that both sides add up.
 
     Return the columns of measurements. A form is one version of the claim. A column holds a form's
     measurements.
 
     The column of the control (a false variant) stays unchanged. All columns stay unchanged if NumPy
-    cannot run the claim's program. For the entries that the claim says exist (`there_is`), the
-    function uses the best values that the search found.
+    cannot run the claim's program. Entries that the claim says exist (`there_is`) have the best
+    values that the search found.
     """
     if bench.statement.relation == "->" and not bench.statement.host:
         return [_of_limit(bench, pool, column, form) for form, column in enumerate(columns)]

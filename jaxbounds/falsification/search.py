@@ -25,10 +25,9 @@ class Found(NamedTuple):
     """The result of a search for the worst instance from one starting point.
 
     Attributes:
-        best: the best instance that counted as evidence, or the starting point if no instance
-            counted.
-        accepted: the number of steps that led to a better instance.
-        met: the number of steps to instances that met the hypotheses.
+        best: the worst instance that counts as evidence; the starting point if no instance counts.
+        accepted: the number of steps of the search that led to a worse instance.
+        met: the number of steps of the search that led to an instance that meets the hypotheses.
     """
 
     best: Instance

@@ -24,9 +24,8 @@ NEAR_ZERO = 1e-6
 """A strict bound by zero is inconclusive if the other side, at some instance, is smaller than this
 share of its median absolute value. A larger share leaves more true claims undecided."""
 NEAR_ONE = 1e-3
-"""A strict claim is inconclusive if its worst ratio comes nearer to one than this number, because
-an instance of equality may lie between the measured instances. A larger number leaves more true
-claims undecided."""
+"""A strict claim is inconclusive if its worst ratio differs from one by less than this number. An
+unmeasured instance may then have equal sides. A larger number leaves more true claims undecided."""
 POINTS = 64
 """If the set of the `there_is` entries has at most this many points, the referee (ball arithmetic)
 decides a strict claim at each point. A larger number decides more claims and takes longer."""

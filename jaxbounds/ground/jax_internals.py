@@ -285,7 +285,7 @@ def _held(eqn: JaxprEqn) -> Iterator[ClosedJaxpr | Jaxpr]:
 
 
 def programs_inside(eqn: JaxprEqn, /) -> Iterator[Jaxpr]:
-    """Yield the programs that the parameters of an equation hold."""
+    """Yield the inner programs of an equation, such as the body of a loop or a branch."""
     for held in _held(eqn):
         yield held.jaxpr if isinstance(held, ClosedJaxpr) else held
 

@@ -1,8 +1,8 @@
 """Record the files and modules that a user's code reads, by watching the code run.
 
 An audit hook of Python reports each opened file, each listed folder and each started program. An
-import finder records each import. The finder also compiles a user's modules from their text,
-because Python itself would use stored bytecode whenever size and time of the text agree. The audit
+import finder records each import. The finder also compiles a user's modules from source. Python
+itself would use stored bytecode if the size and time of the source file are unchanged. The audit
 hook does not report existence checks. While the record is active, replacements of `os.stat` and
 similar functions record the path.
 

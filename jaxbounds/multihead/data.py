@@ -109,7 +109,7 @@ class SparseContext:
 
     @property
     def sparsity(self) -> float:
-        """The share zeta of relevant tokens in a sequence."""
+        """zeta, the number of relevant tokens of a sequence divided by the number of tokens."""
         return self.relevant / self.tokens
 
     @property

@@ -135,9 +135,9 @@ def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
 
 
 def reach(weight: ArrayLike, /) -> ArrayLike:
-    """Return reach = sqrt(3 + 2 q), the factor in ||theta_k - theta|| <= reach D (sharpening S9).
+    """Return the factor sqrt(3 + 2 q) of the bound ||theta_k - theta|| <= sqrt(3 + 2 q) D.
 
-    The paper prints the factor 3 in place of reach.
+    The paper prints the factor 3 in place of sqrt(3 + 2 q) (sharpening S9).
     """
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 

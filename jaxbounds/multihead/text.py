@@ -41,7 +41,7 @@ class Sentences(NamedTuple):
 
 
 def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
-    """Refuse empty texts, missing labels, and labels other than 0 and 1."""
+    """Refuse a file without sentences, with empty sentences, or with labels other than 0 and 1."""
     where = f"{path} has"
     if not texts:
         raise Refused(f"{where} sentences=0, expected at least one. Try another file")

@@ -102,7 +102,7 @@ def _of_array(x: Any) -> Range:
 
 
 class _Look:
-    """A pass through a program that records primitives whose integer results may overflow."""
+    """Walks through a traced program and lists primitives whose integer results may overflow."""
 
     def __init__(self) -> None:
         self.leaving: dict[str, None] = {}

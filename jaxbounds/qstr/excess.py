@@ -148,10 +148,10 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
 
     R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
     truncation error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius
-    plus the largest prediction on prompts whose tokens lie within the token radius. Therefore A
-    exceeds sqrt tau only if the label or some token exceeds its radius. A single label or token
-    exceeds its radius with probability at most exp(-tail). The L4 norm
-    satisfies |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
+    plus the largest prediction on prompts whose tokens lie within the token radius. So A exceeds
+    sqrt tau only if the label or some token exceeds its radius. A single label or token exceeds its
+    radius with probability at most exp(-tail). The L4 norm satisfies |A|_4 <= |y|_4 + |yhat|_4,
+    with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
@@ -191,9 +191,9 @@ def minimiser_risk(
     prompts whose tokens lie within the token radius. So the empirical risk of a minimiser is at
     most `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised"
     adds the argument `fitted`, tau exp(-tail), and the results of `truncated_gap` and
-    `truncation_error`. The term tau exp(-tail) is for prompts with tokens outside the radius. In
-    the bounds named "covered" and "clipped", `truncated_risk` at the empirical risk `fitted`
-    replaces `fitted` + `truncated_gap`. The formula hides no constant.
+    `truncation_error`. The term tau exp(-tail) bounds the truncated risk on prompts with tokens
+    outside the token radius. In the bounds named "covered" and "clipped", `truncated_risk` at the
+    empirical risk `fitted` replaces `fitted` + `truncated_gap`. The formula hides no constant.
 
     Args:
         covering: a function from the scale to the log covering number of the class, on prompts

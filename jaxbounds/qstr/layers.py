@@ -59,7 +59,7 @@ class FeedForward(nn.Module):
     """A ReLU network on the flattened encoded prompt, with one output per position.
 
     Attributes:
-        widths: the hidden widths; the public code uses (N d, 1000), which grows with N.
+        widths: the hidden widths; the paper's public code uses (N d, 1000), where N d grows with N.
     """
 
     widths: tuple[int, ...]

@@ -249,13 +249,13 @@ def run(
         preset: the named configuration to start from.
         seed: the seed of all random numbers.
         precision: JAX's precision of matrix products, "highest", "high" or "default". Without
-            `precision`, the experiment chooses the precision ("highest"), or JAX's default applies
-            if the experiment chooses none.
+            `precision`, an experiment with its own precision uses "highest"; other experiments use
+            JAX's default.
         out: the folder for result.nc and the checkpoints; without `out`, `run` writes no file.
         resume: whether to continue the run that the folder already holds.
         shards: the number of shards (shares of the training runs). If `shards` is positive, the
-            engine `on` computes the shards, and `run` merges them.
-        on: the engine that computes the shards, as for `verify`.
+            engine `on` computes the shards, and `run` merges their results.
+        on: the engine that computes the shards, such as "slurm"; see `jaxbounds.verify`.
         imports: modules or files of your own that define EXPERIMENTS.
         **fields: fields of the experiment's configuration, which replace the preset's fields.
 

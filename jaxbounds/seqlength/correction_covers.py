@@ -85,7 +85,7 @@ def decode_corrections(
     *,
     ratio: float = 2.0,
 ) -> Matrix:
-    """Compute a member of the cover from its code (list of corrections), without W."""
+    """Decode a member of the cover from its code (a list of corrections), without use of W."""
     V, weights = np.zeros((k, X.shape[1])), np.ones(k)
     step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
     for letter in letters:

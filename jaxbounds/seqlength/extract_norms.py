@@ -19,7 +19,7 @@ from jaxbounds.ground.exceptions import Refused
 
 
 class ActivationFact(NamedTuple):
-    """An activation with sigma(0) = 0, its Lipschitz constant, and whether it is odd."""
+    """An activation sigma with sigma(0) = 0; its Lipschitz constant; whether sigma is odd."""
 
     function: Callable[[np.ndarray], np.ndarray]
     lipschitz: float
@@ -34,7 +34,7 @@ ACTIVATIONS: Mapping[str, ActivationFact] = {
 
 
 class Dense(NamedTuple):
-    """A dense layer computes sigma(input) @ kernel + bias.
+    """A dense layer that computes sigma(input) @ kernel + bias, with the activation sigma.
 
     The field `activation` is the name of sigma.
     """

@@ -64,7 +64,7 @@ class Layer:
         return {"dec": self.dec, "enc": self.enc, "W1": self.W1, "b1": self.b1}
 
     def keep(self, *groups: str) -> "Layer":
-        """Make the layer copy whole groups of coordinates."""
+        """Make the layer copy all coordinates of the named groups, such as the states."""
         for group in groups:
             for i in self.layout.groups[group]:
                 self.W1[i, i] = 1.0

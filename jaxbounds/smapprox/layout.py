@@ -64,7 +64,7 @@ class Layout:
         return self.live + self.padding
 
     def at(self, group: str, name: str | int, /) -> int:
-        """Return the index of a coordinate: a state, a symbol, a position bit or a flag."""
+        """Return the index of the coordinate for a state, a symbol, a position bit or a flag."""
         if isinstance(name, str):
             names = {"st": self.states, "scr4": FLAGS}.get(group, self.symbols)
             name = names.index(name)

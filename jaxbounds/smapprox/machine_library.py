@@ -15,8 +15,8 @@ class Example:
 
     Attributes:
         machine: the machine.
-        steps: a function from m to an upper bound on the halting time for inputs of length at most
-            m that halt.
+        steps: a function of m; it bounds the steps until the machine halts, on all halting inputs
+            of length at most m.
         accepts: a function from a word to whether the machine accepts it, computed without a run of
             the machine. None means that the machine neither accepts nor rejects.
     """

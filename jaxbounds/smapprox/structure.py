@@ -48,7 +48,7 @@ class LookUp(NamedTuple):
 
 
 class SparseLayer(NamedTuple):
-    """The nonzero parts of a layer.
+    """The nonzero weights of a layer, grouped by what they compute.
 
     A coordinate group that the layer neither copies nor computes is 0 in the layer's output.
 

@@ -93,8 +93,8 @@ def proof_file(
         as_coded: if True, each constant of the program means exactly its float.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file, at most 400.
-        boxes: the number of boxes of this library's own proof; the file's estimate of Rocq's time
-            depends on it.
+        boxes: the number of boxes in this library's own proof; the file estimates Rocq's time from
+            this number.
 
     Raises:
         Refused: if an operation has no translation, or if the program has too many operations.

@@ -1,6 +1,6 @@
 """Write a claim on a box of parameters as one goal for Rocq's proof tactic `interval`.
 
-The file writes both sides as functions of the parameters, with a definition for each operation. The
+The file defines both sides as functions of the parameters, one definition for each operation. The
 theorem's proof first expands all definitions. Then `interval` cuts the box into smaller boxes until
 the goal is proved. The tactic uses derivatives in one parameter.
 """

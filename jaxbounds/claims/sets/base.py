@@ -101,7 +101,7 @@ class Set(metaclass=CarefulABC):
 
     A set provides random points up to its boundary, a projection, a test of membership, extreme
     points, nearby points for a search, and coordinates for proofs. Every method has an argument
-    `size`, a dict from each name to its number.
+    `size`, a dict from the name of each size to a number.
     """
 
     convex: ClassVar[bool] = True

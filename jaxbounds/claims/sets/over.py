@@ -26,8 +26,7 @@ def refuse_other_sets(which: str, sets: Any, names: Sequence[str] = (), /) -> No
     Args:
         which: the name of the argument that holds the sets, in messages.
         sets: the value of the argument that holds the sets.
-        names: the names of the entries that are arguments of the claim's sides, for the advice of
-            the message.
+        names: the names of the claim's entries, which the advice in the error message lists.
 
     Raises:
         TypeError: if `sets` is no dict; the message shows a dict with the sets of the caller.

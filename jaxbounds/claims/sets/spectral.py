@@ -10,7 +10,7 @@ Pair = tuple[jax.Array, jax.Array]
 """A matrix and a parameter, or their tangents."""
 
 Scalar = Callable[[jax.Array, jax.Array], jax.Array]
-"""A function of an eigenvalue and a parameter, which is applied to arrays entry by entry."""
+"""A function f(eigenvalue, parameter) that maps arrays entry by entry."""
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))

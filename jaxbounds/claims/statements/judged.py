@@ -1,4 +1,4 @@
-"""Full names of the functions that a statement judges."""
+"""Find the full names of judged functions, which are the functions that a verdict is about."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The kinds of claims, in a table: a kind's usual relation, and the evidence that decides it."""
+"""A table of the kinds of claims: the usual relation, and the evidence that decides a claim."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple

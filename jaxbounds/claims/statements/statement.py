@@ -113,8 +113,8 @@ class Statement(metaclass=Careful):
         evaluate: `evaluate(instance, size) -> Sides`, pure; JAX can `jit` and `vmap` it unless
             `host` is set. `evaluate` computes both compared sides.
         judges: the public functions that `evaluate` calls and that the verdict is about: if one of
-            them were slightly wrong, some verdict would change. A judged function has its own name
-            in a module or class, so it is neither a lambda nor a partial application.
+            them were slightly wrong, some verdict would change. A judged function has a name in a
+            module or class; a lambda or a partial application has none.
         host: whether `evaluate` must run as plain Python on the host, for example because it loops
             in Python or enumerates a class. If True, the engine calls `evaluate` with NumPy arrays,
             one instance at a time.
@@ -146,7 +146,8 @@ class Statement(metaclass=Careful):
             instances of a finite class, stacked along a leading axis.
         sizes: the sizes to try, smallest first; each size is a dict from names to shapes and other
             static numbers.
-        forms: the right-hand sides with which the left side is compared.
+        forms: the forms (versions of the claim), each with a right-hand side for the same left
+            side.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. The verdict on a statement is never `holds` unless the engine rejects
             the control. The default control scales the right side until the worst instance's left
@@ -174,9 +175,9 @@ class Statement(metaclass=Careful):
         horizon: the name of the size that is the number of steps of a trajectory.
         enumerates: the name of the finite class whose members `cases` returns completely ("all
             words of length up to 6"); empty if `cases` returns examples only.
-        depends: files, folders or texts on which the verdict depends, although a run cannot notice
-            it. A file may be one that C code opens, such as HDF5; a text may be the version of a
-            program. The run measures the statement again if a file or a text changes.
+        depends: files, folders or texts on which the verdict depends and which the run does not see
+            being read. A file may be one that C code opens, such as HDF5; a text may be the version
+            of a program. The run measures the statement again if a file or a text changes.
     """
 
     id: str

@@ -12,8 +12,8 @@ lanes have tiny matrices.
 PARTS = 8
 """The number of groups of lanes (runs) on a CPU, for sweeps of more than 32 lanes.
 
-At most this many devices can share the sweep. If the number of groups is larger, sweeps whose lanes
-have tiny matrices are slower.
+At most this many devices can share the sweep. A larger number of groups makes sweeps slower if the
+matrices of a run are tiny.
 """
 AT_MOST = 256
 """The largest default number of lanes (runs) that are vmapped together on an accelerator.

@@ -109,7 +109,7 @@ class Groups:
         return [jax.device_put(row, self._sharding) for row in rows]
 
     def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
-        """Put host arrays on the devices; position i holds the values of lane (run) `lane[i]`."""
+        """Put host arrays on the devices; position i holds the values of the run `lane[i]`."""
         found = []
         for row in self.rounds:
             # A missing group gets any lane, and does no steps.

@@ -27,7 +27,7 @@ Identity = dict[str, str]
 """A dict from the name of each part of a sweep, such as "lanes['rate'], values", to a digest or a
 text."""
 SETTINGS = ("jax_threefry_partitionable", "jax_default_prng_impl", "jax_random_seed_offset")
-"""The settings of JAX that change random draws but do not appear in a trace."""
+"""JAX settings that change random numbers, although a traced program does not show the settings."""
 PACKAGES = ("jaxbounds", "jax", "jaxlib", "numpy", "machine")
 """The entries of `versions` on which the bits of a program's results depend."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 DEEP = 16
-"""The exponent 16: the figure compresses the part of a loss's axis below 10^-16.
+"""The figure compresses the part of the loss's axis below 10 to the power of -DEEP.
 
 A larger `DEEP` leaves more of the axis uncompressed.
 """

@@ -119,7 +119,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the margin, and the share of samples that are not separated, against n.
 
-    For each curve, a line shows the seed with the worst value, and a band shows the range of all
+    Each line shows the worst value over the seeds at each n, and each band shows the range of all
     seeds.
 
     Each H has a colour, and each scale of a random start has a dash pattern. Starts that are not

@@ -15,8 +15,7 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""A message says how many trials would be enough to decide a claim only if that number is below
-this limit.
+"""If fewer trials than this would decide a claim, the message names the number of trials.
 
 A larger limit lets a message name a larger number of trials.
 """

@@ -24,8 +24,8 @@ STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 If the step size grows as sqrt(H), the paper does not state the constant in front of sqrt(H).
 """
 RANGE = 10
-"""The claims about a rate 1/k are decided only if the last step of the run is at least this factor
-times the first step.
+"""The claims about a rate 1/k stay undecided unless the last recorded step k is at least this many
+times the first one.
 
 A larger factor requires longer runs.
 """

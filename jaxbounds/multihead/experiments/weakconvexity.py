@@ -249,7 +249,7 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims: the exponents in H of both arms, and a bounded ratio during training.
+    """Decide the claims on the exponents in H at the start, and on a ratio during training.
 
     An arm is one way to make H attention heads: "split" or "fixed".
     """

@@ -67,8 +67,8 @@ def _everywhere() -> GoodInitialisation:
     """Return constants of Definition 1 that hold on every training set from the data's law.
 
     Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because
-    half of the signs alpha_h are +1. Since W = 0 after the first phase, gamma is sqrt(2) times the
-    margin of the class direction.
+    half of the signs alpha_h are +1 and half are -1. Since W = 0 after the first phase, gamma is
+    sqrt(2) times the margin of the class direction.
     """
     return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 

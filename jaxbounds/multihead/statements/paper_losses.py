@@ -68,7 +68,7 @@ def copies_of(size: Size) -> tuple[int, int]:
 
 @functools.partial(jax.jit, static_argnames="steps")
 def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> Params:
-    """Run gradient descent on one head of each group, and return all iterates, stacked."""
+    """Run gradient descent on one head of each group of equal heads; return all iterates."""
 
     def advance(params: Params, _: None) -> tuple[Params, Params]:
         slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)

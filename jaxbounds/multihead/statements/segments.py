@@ -107,7 +107,7 @@ on_segments = functools.partial(
     assumptions=LOSS_ASSUMED,
     budget=Budget(samples=128, restarts=6, steps=80, batch=32),
 )
-"""Settings of statements about the loss along a segment [theta_1, theta_2]."""
+"""Shared fields of the statements about the loss on the segment from theta_1 to theta_2."""
 FEW_MOVES = Budget(samples=96, restarts=2, steps=40, batch=32)
 """The search budget (numbers of draws and of starting points) of bounds on eigenvalues along a
 segment.

@@ -354,8 +354,8 @@ def run_hosted(
         dynamic: options of the method that are arguments of the program.
         limit: the largest number of bytes that the method may need.
         what: the name of the computed quantity, for messages.
-        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
-            `hosted` returns the same results as the kernel (a traceable function).
+        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The functions
+            `hosted` and `kernel` return the same results.
         rows: the number of vectors that the function `hosted` holds in memory.
         advice: the advice in the error message if the computation needs more memory than the limit.
         head: the index of the head, if the point covers the parameters of one head.

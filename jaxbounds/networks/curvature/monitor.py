@@ -243,7 +243,7 @@ class CurvatureMonitor:
         return True
 
     def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
-        """Measure the numbers that the monitor records besides the extreme eigenvalues."""
+        """Measure all recorded quantities other than the extreme eigenvalues."""
         more: dict[str, float] = {}
         operator = lambda: Curvature(
             self._loss, params, None if isinstance(batches, Listed) else batches,

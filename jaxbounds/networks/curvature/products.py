@@ -74,10 +74,9 @@ def _look(linear: Callable, point: Any) -> None:
 def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
     """Return the derivative of a gradient at a point, as a linear map.
 
-    A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops the
-    rule's call of its own function if the gradient does not use the call's result. If the gradient
-    uses the result, the function computes the reverse derivative. The forward and the reverse
-    derivative are equal matrices because a Hessian is symmetric.
+    A custom_vjp rule that calls its own function has no forward derivative. If the gradient does
+    not use the result of this call, linearisation drops the call. Otherwise the function returns
+    the reverse derivative, which equals the forward derivative because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]

@@ -143,7 +143,7 @@ class TracedLoss:
         return texts
 
     def bound(self, constants: list[list[Any]], /) -> Loss:
-        """Return the traced loss as a function, with the given values of its constants."""
+        """Return the loss as a function; its trace uses the given values of captured constants."""
         held = dict(zip(self._parts, constants))
 
         def at(which: str, first: list, batch: tuple) -> Any:

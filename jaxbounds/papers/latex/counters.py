@@ -139,7 +139,7 @@ class Counters:
         self.print_as(top, f"\\Alph{{{top}}}")
 
     def printed(self, counter: str, depth: int = 0, /) -> str:
-        """Return the printed number of a counter."""
+        """Return the number of a LaTeX counter as TeX prints it, such as "3.2"."""
         counter = self.name(counter)
         if depth > DEPTH:
             return "?"

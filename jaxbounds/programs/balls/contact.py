@@ -362,7 +362,8 @@ def _again(work: Callable[[], Any]) -> Any:
 def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
     """Return a box around a point; the corners are floats, rounded towards the point.
 
-    A fixed coordinate, or a coordinate at an end of the searched box, is already a float.
+    Fixed coordinates, and coordinates at an end of the larger box that the search covers, are
+    already floats.
     """
     lower, upper = [], []
     for j, number in enumerate(place.numbers):

@@ -163,7 +163,7 @@ def exclusive(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `not` to flags (no, yes, undecided); an undecided flag stays undecided."""
+    """Negate booleans that are false, true or undecided; undecided booleans stay undecided."""
     a = as_flags(xs[0])
     return [flags(np.where(a == OPEN, OPEN, 1 - a))]
 

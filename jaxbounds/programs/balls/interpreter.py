@@ -255,7 +255,7 @@ class Interpreter:
 
 
 def traced(function: Callable[..., Any], /, *arguments: Any) -> tuple[ClosedJaxpr, Any]:
-    """Return the traced program of a function, and the tree structure of its result."""
+    """Trace a function with JAX; return the program and the pytree structure of the results."""
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     return closed, jax.tree.structure(shape)
 

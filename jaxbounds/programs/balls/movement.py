@@ -1,7 +1,7 @@
 """Define rules of ball arithmetic for primitives that only move the entries of arrays.
 
-Some rules call a NumPy function. The other rules apply JAX's primitive to the positions of the
-entries, and then move the entries to the resulting positions.
+Some rules call a NumPy function. All other rules apply JAX's primitive to an array of indices, and
+then move the entries by the resulting indices.
 """
 
 from collections.abc import Callable, Mapping

@@ -48,7 +48,8 @@ class Constructions:
         eps: the error that the biased recurrent network makes in each step.
         points: the numbers n of points that the interpolating network fits.
         draws: the number of times that the points of the interpolating network are drawn.
-        sparsities: the sparsities q of the tasks that the two heads solve.
+        sparsities: the numbers q of relevant tokens in the tasks that the network with two heads
+            solves.
         tilts: the factors beta of the token in the logits of the two heads.
         prompts: the number of prompts from which the experiment estimates the risk of the two
             heads.

@@ -64,9 +64,9 @@ CLOSE = 2.0
 A larger factor makes more pairs of numbers count as close.
 """
 LUCK = 2.0
-"""We assume that the random choice of the task changes a mean by less than this factor. In 18 cells
-(an architecture at one N), the largest measured change was a factor of 1.67. A larger factor leaves
-more cells undecided.
+"""We assume that the random draw of the link and the encodings changes a mean over seeds by less
+than this factor. In 18 cells (an architecture at one N), the largest measured change was a factor
+of 1.67. A larger factor leaves more cells undecided.
 """
 
 _CAPTION = {"protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"}
@@ -111,7 +111,7 @@ def said(name: str, /) -> str:
 
 
 def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
-    """Return a dictionary from each architecture without runs at the largest N to its largest N."""
+    """Return the largest N with a run, for each architecture without a run at the last N."""
     trained = dataset.samples.notnull().any("seed")
     most = int(dataset.N.values.max())
     longest = {

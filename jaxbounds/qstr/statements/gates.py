@@ -12,8 +12,8 @@ from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
-"""The radii r_x of tokens and r_h of states in Lemma 24, and the allowed error eps of its
-network."""
+"""The radius r_x of tokens, the radius r_h of states, and the allowed error eps of the network in
+Lemma 24."""
 searched_gates = functools.partial(
     Statement, kind="inequality", budget=Budget(samples=64, restarts=1, steps=30)
 )

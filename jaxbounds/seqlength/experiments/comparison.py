@@ -20,7 +20,8 @@ from jaxbounds.seqlength.comparisons import (
 )
 
 _POINT = Setting(d=16, m=10**7)
-"""A setting at which every bound is below the trivial value.
+"""The default constants of the comparison; at these constants every bound is below the trivial
+value.
 
 The bound of Theorem 4.1 is below the trivial value only for m >= 590,336.
 """
@@ -165,7 +166,7 @@ claims stay open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Return changed data, in which the paper's bounds grow by at most 0.1% along a line.
+    """Return changed data: the paper's bounds grow by at most 0.1% with the sequence length T.
 
     The claims must reject these data, which shows that the claims can fail.
     """

@@ -73,7 +73,7 @@ class Trained(NamedTuple):
 
     Attributes:
         runs: the last state of each run.
-        data: the training and validation data of each run.
+        data: for each run, its training and validation data.
         diverged: for each run, the epoch of the first validation with a loss that is not finite, or
             -1.
     """

@@ -121,9 +121,9 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
 
 
 def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -1)) -> float:
-    """Compute the logarithm of the number of codes of floor(q x^2) letters.
+    """Compute the logarithm of the number of codes (words) of length floor(q x^2).
 
-    Each letter of the code is empty, or it names a matrix entry with a sign and a level.
+    Each letter of a code is empty, or it names an entry of the matrix, a sign and a level.
     """
     length = sum(1 for count in range(1, 1000) if count <= q * x**2)
     below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())

@@ -72,7 +72,10 @@ identity_on_host = functools.partial(Statement, kind="identity", host=True, budg
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
-    """Split one normal draw into named arrays. JAX then compiles a single random program."""
+    """Draw one normal vector, and split the vector into arrays with the given names and shapes.
+
+    JAX then compiles one program for all arrays.
+    """
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}

@@ -1,4 +1,4 @@
-"""Corollary F.0.1, which states one constant C for matrices of different shapes."""
+"""Statements on Corollary F.0.1, which prints one constant C for matrices of several shapes."""
 
 import math
 from typing import Any

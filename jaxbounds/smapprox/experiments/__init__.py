@@ -1,4 +1,4 @@
-"""The paper's experiments; each module has a configuration, `run`, `figure` and `claims`."""
+"""The experiments of the paper; each module has a configuration, `run`, `figure`, `claims`."""
 
 from jaxbounds.smapprox.experiments import learn, machine, margins
 

@@ -86,9 +86,9 @@ way.
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Run the experiment: learn all transition tables, and all weights of the first machine.
+    """Learn the transition tables of all machines, and all network weights of the first machine.
 
-    Compute also the sample sizes.
+    Compute also the sample sizes that the paper's bounds require.
     """
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))

@@ -221,7 +221,7 @@ def _output_at(
     segments: tuple[Segment, ...],
     straight_through: bool,
 ) -> Array:
-    """Compute (2y - 1) F from the output after T steps, although the run may contain more steps."""
+    """Compute (2y - 1) F from the output after T steps of a run that may contain more steps."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
     # a loop that gradients pass through needs a number of steps known beforehand

@@ -46,7 +46,7 @@ def _losses(target: np.ndarray) -> Array:
     """Compute the ramp loss l-bar_gamma of (2.2) at gamma = 1 for every theta.
 
     The margin (2.1) of a right prediction is |theta_1|, and the margin of a wrong prediction is 0.
-    For the two parameters theta of this class, the loss is therefore 0 or 1.
+    For the two parameters theta in `THETA`, the ramp loss is 0 or 1.
     """
     right = (target - 0.5) * THETA[:, :1] > 0
     margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
@@ -71,7 +71,7 @@ def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _missed(eta: Any, n: int) -> Any:
-    """Compute, for each target, the probability that the risk of the chosen model exceeds 1/2."""
+    """Compute, for each target, the probability that the learned model has a risk above 1/2."""
     (every, chosen), points = _chosen(n), _law(eta)
     weights = points[every].prod(axis=1)
     return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2

@@ -107,7 +107,7 @@ class Ledger:
     def parameter(
         self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
     ) -> Real:
-        """Record a variable of which only a lower and an upper bound are known.
+        """Add to the ledger a variable with a lower and an upper bound.
 
         If a comparison has the same answer at all sample values of the variables, the translation
         assumes this answer. Rocq's kernel then checks the answer for every value between the

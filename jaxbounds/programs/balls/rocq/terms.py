@@ -21,7 +21,8 @@ class Real:
     """A real number of the ledger, either a literal or a defined number.
 
     Attributes:
-        ball: a ball that contains the number; for a definition, the interval between its `bounds`.
+        ball: a ball (interval) that contains the number; for a defined number, the interval between
+            its `bounds`.
         exact: the number as a fraction; None if no fraction is known.
         name: the name of the definition; empty for a literal.
         operation: the operation that gives the number; None for literals, entries of the instance
@@ -30,7 +31,7 @@ class Real:
             factors. For any other operation, each operand is a tuple of one number.
         bounds: the decimal bounds of the number; None for an exact number.
         order: the index of the number in the ledger, the list of all records.
-        place: the line of the program that computes the number.
+        place: the line of the user's program that computes the number.
         why: the operation that makes the number undefined or infinite. If `why` is not empty, no
             proof may use the number.
         below: a number that is known to be at least as large as this number; None if unknown.
