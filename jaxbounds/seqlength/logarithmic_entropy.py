@@ -13,8 +13,8 @@ then
 
 so int_delta^U sqrt(ln N / m) d epsilon = sqrt(A / m) (ln 2 / (2 letters)) (G(s(delta)) - G(s(U))).
 In a network, kappa is the largest value of x epsilon over its matrices (x as in `linear_bounds`),
-and `letters` is the largest value of 2 d k. With these values, ln s(epsilon) is at least the
-logarithm in the covering bound of each matrix, and A = 2 gamma^3 by Lemma E.1.
+and `letters` is the largest value of 2 d k. Then ln s(epsilon) is at least the logarithm in the
+covering bound of each matrix, and A = 2 gamma^3 by Lemma E.1.
 """
 
 import math

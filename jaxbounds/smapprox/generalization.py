@@ -159,11 +159,12 @@ def chained_sample_complexity(
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta).
 
-    Here q is the argument `fraction`. Consider exp(log_size) events. With probability 1 - delta,
-    every event that contains at most a fraction q of the n samples has a probability of at most P.
-    Proof: If an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in
-    the event) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size +
-    log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
+    Here q is the argument `fraction`. Consider exp(log_size) events. Every event that contains at
+    most a fraction q of the n samples has a probability of at most P. This bound holds for all
+    events at once with probability 1 - delta. Proof: If an event has probability P >= q, Chernoff's
+    bound gives Pr(at most q n samples are in the event) <= exp(-n kl(q, P)). For q = 0 the bound is
+    an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All constants are explicit; no O(.)
+    hides any of them.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
