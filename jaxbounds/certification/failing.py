@@ -91,7 +91,7 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Try to prove every form on each of its domains; a given `slack` replaces the domains' own.
+    """Try to prove every form on each of its domains; `slack` replaces the slack of each domain.
 
     A form is one version of the claim; a domain is a box of instances.
     """

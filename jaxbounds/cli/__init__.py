@@ -38,8 +38,8 @@ COMMANDS = {
     "schema": ("schema", "schema", "Print the JSON Schema of the output of --json."),
     "guide": ("guide", "guide", "Print pages to read: from an inequality to a verdict, and more."),
 }
-"""The module, the function and the purpose of each command; a command imports only its own
-module."""
+"""For each command: its module, its function and its purpose. A command imports only the module of
+this command."""
 
 
 _JUDGING = ("verify", "certify", "constant", "audit")

@@ -63,7 +63,7 @@ def asked(arguments: list[str], /) -> bool:
 
 
 def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
-    """Run a command, with its usual output on standard error, and print its answer as JSON.
+    """Run a command, print its usual text on standard error, and print its result as JSON.
 
     Args:
         arguments: the words of the command line, with --json.

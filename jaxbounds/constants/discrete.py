@@ -57,8 +57,8 @@ Each round starts from its own random draws. Within a round the chains share the
 rounds must agree, the search misses fewer rare points.
 """
 ROUNDS = 200
-"""The largest number of rounds of chains (sequences of moves that raise lhs/rhs). A search with
-more rounds takes longer.
+"""The largest number of rounds of the search; in each round, chains of random changes raise
+lhs/rhs. A search with more rounds takes longer.
 """
 NEIGHBOURS = 4096
 """The search measures this many neighbours of the best point for each array; more neighbours take

@@ -46,7 +46,7 @@ class AtSize:
     Attributes:
         size: the size of the instances: a dict from axes to values.
         ratio: the largest ratio lhs/rhs found, a lower estimate of the supremum for every value of
-            `where`. If `low` is empty, the ratio comes only from floats (displayed with ~), and it
+            `where`. If `low` is empty, the ratio is computed only in floats (displayed with ~), and
             may be a rounding error.
         where: a word for the kind of supremum, such as "attained", "limit" or "rising"; `MEANING`
             explains each word.
@@ -59,7 +59,8 @@ class AtSize:
         digits: the number of certain decimal digits of the ratio lhs/rhs.
         gain: the further relative gain of lhs/rhs that slopes predict in ball arithmetic; None if
             unknown.
-        reason: the reason why digits or slopes are missing, or why the supremum is not settled.
+        reason: the reason why digits or slopes are missing, or why the kind of supremum is
+            undecided.
         starts: the number of starting instances from which the search climbed to larger ratios
             lhs/rhs.
         agreeing: the number of starting instances from which the search reached `ratio`.

@@ -1,8 +1,8 @@
 """Random changes of instances: bring points together, scale entries by decades, change one number.
 
-A search by the moves of other modules misses three kinds of instances. First, a difference quotient
-is largest where two points nearly meet. Second, a maximum may lie at a scale that no random draw
-has. Third, a spike of a function of one number may lie between the draws.
+Without the changes of this module, a search misses three kinds of instances. First, a difference
+quotient is largest where two points nearly meet. Second, a maximum may lie at a scale that no
+random draw has. Third, a spike of a function of one number may lie between the draws.
 """
 
 from collections.abc import Sequence

@@ -358,7 +358,7 @@ def _save(
     """Store an instance with the ratio that `jaxbounds.replay` will measure.
 
     Return the ratio of the sides, and the path of the stored file relative to `store`. The argument
-    `found` gives the instance, its size and its ratio; the ratio is None if it is not measured yet.
+    `found` gives the instance, its size and its ratio; a ratio that is not measured yet is None.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:

@@ -1,4 +1,4 @@
-"""Fill the pool (all instances) with random draws, hand-written cases and results of searches."""
+"""Collect the instances of a run: random draws, hand-written cases and results of searches."""
 
 import functools
 import math

@@ -113,9 +113,9 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
 def _starts(
     pool: Pool, at: Place, targets: np.ndarray, *, again: bool, bound: bool
 ) -> tuple[Instance, np.ndarray]:
-    """Return the starting points of chains (sequences of moves), and the kinds of these points.
+    """Return starting instances of the search, and the kind of each, such as "worst" or "drawn".
 
-    The chains of each form (version of the claim) cycle through all kinds of starting points.
+    For each form (version of the claim), the starting instances take all kinds in turn.
     """
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])

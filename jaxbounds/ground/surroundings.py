@@ -75,7 +75,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """Return a dict from each dependency that is no file, such as "environment", to its state."""
+    """Return digests and texts of the dependencies that are no files, such as "environment"."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

@@ -42,7 +42,7 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
 
 
 def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) -> float:
-    """Return the user's option if it is a real number above a bound and not NaN, else refuse it.
+    """Return an option's value; refuse NaN, values up to a bound, and values that are no number.
 
     Args:
         name: the name of the option, for error messages.

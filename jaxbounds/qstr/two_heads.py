@@ -5,8 +5,8 @@ the logits mix token and position. Each head outputs a weighted average of the q
 with softmax weights. The logit of token x contains +beta x in one head, and -beta x in the other
 head. Up to O(beta^2), half the sum of the two averages is the mean of the relevant tokens. The
 difference of the two averages, divided by 2 beta, is the variance of the relevant tokens. The mean
-and the variance determine the sum of x^2. For d = 1, the construction of `jaxbounds.qstr.few_heads`
-needs only one head, for any link, but its readout computes logarithms.
+and the variance determine the sum of x^2. For d = 1, the network of `jaxbounds.qstr.few_heads`
+needs one head for any link, but the readout of that network computes logarithms.
 """
 
 import math

@@ -44,7 +44,7 @@ def in_one_line(statement: Statement, /) -> str:
 
 
 def checked(statement: Statement, names: Sequence[str], /) -> list[tuple[str, list[str]]]:
-    """Return the checked hypotheses in two groups, each with a title; without empty groups.
+    """Return titled lists: hypotheses on instances, and on entries that the claim says exist.
 
     Args:
         statement: the statement.

@@ -3,7 +3,7 @@
 A piece of work is the argument of one call of a function.
 
 A worker must have the same versions and source as this process, so that all numbers come from one
-program. If a worker dies, the driver tries each of its pieces once more.
+program. If a worker process dies, the driver tries each piece of work of this worker once more.
 """
 
 import concurrent.futures

@@ -147,9 +147,10 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """Return the request that has the given `Request.flags`.
+    """Return the request that a list of flags (as in `Request.flags`) describes.
 
-    The flags must come from this process or its parent, because they may name code to import.
+    The flags must come from this process or its parent, because a flag may name code that Python
+    then imports and executes.
 
     Raises:
         Refused: in the cases that `requested` lists.

@@ -42,9 +42,9 @@ class GeneralizationCertificate(NamedTuple):
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
-        certified: whether the bound holds for all grid points at once: the norms are rounded up to
-            the grid, and delta is divided among its points. If this field is False, `gap` is only a
-            diagnostic and no valid bound.
+        certified: whether the bound holds for all points of a grid of norms at once. The norms are
+            then rounded up to the grid, and delta is divided among the grid's points. If this field
+            is False, `gap` is only a diagnostic and no valid bound.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.

@@ -211,10 +211,10 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
     Consider maps that send one input to every point of the cube [-B, B]^k. The value at x = B /
-    epsilon is at most the log size of any cover of these maps. The class of matrices with *rows* of
-    l_1 norm at most B is an example: its images of the input e_1 fill the cube. Another example is
-    the class of matrices with a single row with entries of absolute value at most B, on the l_2
-    unit ball of R^k.
+    epsilon is at most the log size of any cover of these maps. Matrices with *rows* of l_1 norm at
+    most B are an example: their images of the input e_1 fill the cube. Another example is the class
+    of matrices with a single row with entries of absolute value at most B, on the l_2 unit ball of
+    R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

@@ -90,13 +90,13 @@ def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_by_truncation(
     W: Matrix, B: float | Float[Array, ""], radius: float | Float[Array, ""], /
 ) -> tuple[Matrix, Float[Array, "k d"]]:
-    """Truncate the entries of W, and return What and its integer code Z (Lemma 3.4 for row norms).
+    """Truncate the entries of W; return the truncated What and its integer code Z (Lemma 3.4).
 
-    If ||W^T||_{2,1} <= B, the l_2 distance of every column of What from the same column of W is
-    less than `radius`. Row j of norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j =
-    radius 2^(-l_j / 2). Truncation rounds the entries of row j towards zero to multiples of eta_j,
-    so row j of What is eta_j times row j of the integer matrix Z. These steps satisfy sum_j
-    eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
+    If the row norm ||W^T||_{2,1} is at most B, each column of What has an l_2 distance below
+    `radius` from the same column of W. Row j of norm r_j has level l_j = ceil(log2(B / r_j)) and
+    step eta_j = radius 2^(-l_j / 2). Truncation rounds the entries of row j towards zero to
+    multiples of eta_j, so row j of What is eta_j times row j of the integer matrix Z. These steps
+    satisfy sum_j eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)

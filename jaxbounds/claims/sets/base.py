@@ -243,7 +243,7 @@ class Set(metaclass=CarefulABC):
 
 @dataclass(frozen=True)
 class RefusedSet(Set):
-    """Placeholder of a refused set: while a file is loaded, only statements that use it fail."""
+    """Stands for a set with wrong arguments, so that only statements with this set fail."""
 
     problem: Exception
     """The exception of the set's constructor."""

@@ -60,7 +60,8 @@ def best_point(
         over: the sets, keyed by the names of the point's entries.
         size: a dict from the names of sizes in the sets' shapes to numbers.
         given: a further starting point of the search: a dict with a point of each set.
-        starts: the number of random points and extreme points from which the search starts.
+        starts: the number of random points, and also of extreme points, from which the search
+            starts.
         steps: the number of steps of the search from each starting point.
     """
     safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)

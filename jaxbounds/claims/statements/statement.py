@@ -120,10 +120,9 @@ class Statement(metaclass=Careful):
             one instance at a time.
         over: the sets, keyed by the names of the entries of an instance: {"x": jb.Ball(1, "d")}.
             The engine draws each entry from its set, projects the entry onto the set, and treats
-            membership in the set as a hypothesis. If `sample` is also given, its entries replace
-            the entries drawn from sets. If `project` or `hypotheses` is also given, the engine uses
-            it in addition to the sets. For a claim about sizes alone, with one instance for each
-            size, set `over={}`.
+            membership in the set as a hypothesis. Entries that `sample` draws replace the entries
+            drawn from sets. The engine uses `project` and `hypotheses` in addition to the sets. For
+            a claim about sizes alone, with one instance for each size, set `over={}`.
         there_is: the sets of the entries whose existence the claim asserts: "for each instance of
             `over` there is ... such that". An inner search looks for the best entries, for each
             form (version of the claim) and instance, and stores them with the instance. If the
@@ -153,8 +152,8 @@ class Statement(metaclass=Careful):
             the control. The default control scales the right side until the worst instance's left
             side exceeds the right side by 1%. For a limit, the default control shifts the right
             side; for a rate, it raises the right side to a power.
-        hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
-            satisfies all hypotheses.
+        hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance is evidence only if
+            all values are True.
         assumptions: the hypotheses of the claim in words.
         project: `project(instance, size) -> Instance` maps an instance to a nearby instance that
             satisfies the hypotheses, after a step of the search.

@@ -128,5 +128,5 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
 
 
 def _has_no_import(function: Any) -> bool:
-    """Whether no module offers the function for import, so that its text must be copied."""
+    """Tell whether code cannot import the function from a module, but must copy its source text."""
     return function.__module__ == "__main__" or "<" in function.__qualname__

@@ -10,7 +10,7 @@ A group of more lanes wastes more steps on finished lanes. Groups of fewer lanes
 lanes have tiny matrices.
 """
 PARTS = 8
-"""The number of groups of lanes (runs) on a CPU, for sweeps of more than 32 lanes.
+"""The number of groups into which a sweep of more than 32 runs is divided on a CPU.
 
 At most this many devices can share the sweep. A larger number of groups makes sweeps slower if the
 matrices of a run are tiny.

@@ -127,13 +127,13 @@ def digest_of(identity: Identity, /) -> str:
 
 
 def write_identity(marked: Marked, identity: Identity, group: int, /) -> None:
-    """Write a sweep's identity, and the number of lanes (runs) in a group, into the folder."""
+    """Write a sweep's identity (digests of code and inputs) and runs per group into the folder."""
     about = {"identity": identity, "group": group}
     marked.write(ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
 def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
-    """Read a sweep's identity, and its number of lanes (runs) in a group; None without a sweep.
+    """Read a sweep's identity, and the number of runs in each group; None without a sweep.
 
     Raises:
         Damaged: if the sweep's file is damaged.

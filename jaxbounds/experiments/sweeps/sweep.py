@@ -306,7 +306,7 @@ def _array(leaf: Any) -> Any:
 def _shapes(
     start: Callable, measure: Callable, lanes: Lane, common: tuple, *, stored: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the shapes of the states and metrics of all lanes (runs).
+    """Return the shapes of the states and of the measured quantities (metrics) of all runs.
 
     Raises:
         Refused: if an array has a type that a sweep cannot store.

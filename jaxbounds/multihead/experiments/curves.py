@@ -131,7 +131,7 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Return how many lanes (trials) one call runs: 4 to 8 on a CPU, else None.
+    """Return how many trials one call of the compiled program runs: 4 to 8 on a CPU, else None.
 
     If the function returns None, `sweep` decides the number. The code that XLA compiles for a
     single lane is slow on a CPU.

@@ -35,7 +35,8 @@ class HeadSum(nn.Module):
         """Compute the sum of the outputs of the H attention heads on the input x.
 
         Raises:
-            Refused: if the arm is unknown, or H does not divide d in the arm "split".
+            Refused: if `arm` is not a known way to make heads, or if H does not divide d for
+                arm="split".
         """
         d = x.shape[-1]
         if self.arm not in get_args(Arm):

@@ -41,9 +41,9 @@ MANY, MOST = 10_000, 100_000
 """The limits on n H; above each limit, the check uses fewer instances and fewer Hessian-vector
 products.
 
-For n H above these limits, the check uses only the start of the run from zero and the end of the
-other run. Above the limits, the check takes seconds for each instance. Larger limits make the check
-measure more instances with more Hessian-vector products.
+If n H exceeds a limit, the check measures the run from zero only at the start and the other run
+only at the end. Above the limits, the check takes seconds for each instance. Larger limits make the
+check measure more instances with more Hessian-vector products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products: the usual number, and the numbers for n H above `MANY`

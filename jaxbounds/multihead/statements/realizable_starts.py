@@ -121,7 +121,7 @@ def enough_for_proposition_7(
 
 
 def even(heads: ArrayLike) -> Array:
-    """Return the next even number of heads, so that the heads divide into two equal groups."""
+    """Round the number of heads up to an even number, so that the heads form two equal groups."""
     return 2 * jnp.ceil(heads / 2)
 
 

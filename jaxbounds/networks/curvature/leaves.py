@@ -385,7 +385,7 @@ def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
 
 
 def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
-    """Return the head axis of a leaf, from the first pattern that matches one of its paths."""
+    """Return the axis of a parameter array that counts attention heads; `heads` gives the axis."""
     found: dict[str, int] = {}
     for path in paths.values():
         for axis in [axis for pattern, axis in heads.items() if matches(pattern, path)][:1]:

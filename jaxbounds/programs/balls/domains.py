@@ -24,8 +24,8 @@ def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     Args:
         program: a program whose one argument is a point of the box; its results may have any type.
         box: the box.
-        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
-            nearby real.
+        reading: "exact" if a float constant of the program means exactly its value; "ulp" if the
+            constant means any nearby real number.
 
     Returns:
         The primitive's name, such as "sqrt"; empty if every result is bounded.

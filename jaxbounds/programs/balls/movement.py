@@ -1,4 +1,4 @@
-"""Define rules of ball arithmetic for primitives that only move the entries of arrays.
+"""Define rules of ball arithmetic for primitives that rearrange arrays and compute nothing.
 
 Some rules call a NumPy function. All other rules apply JAX's primitive to an array of indices, and
 then move the entries by the resulting indices.
