@@ -48,8 +48,8 @@ class AtSize:
         ratio: the largest ratio lhs/rhs found, a lower estimate of the supremum for every value of
             `where`. If `low` is empty, the ratio is computed only in floats (displayed with ~), and
             may be a rounding error.
-        where: a word for the kind of supremum, such as "attained", "limit" or "rising"; `MEANING`
-            explains each word.
+        where: a word for how lhs/rhs comes near its supremum, such as "attained", "limit" or
+            "rising"; `MEANING` explains each word.
         along: for a limit, the scale and its direction ("W -> infinity").
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for a limit:
             at an instance far along the scale); empty if ball arithmetic could not run.

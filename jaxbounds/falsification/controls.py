@@ -91,7 +91,7 @@ def _moved(form: Form, column: Column) -> Column:
 
 
 def _to_a_power(form: Form, column: Column) -> Column:
-    """Raise the right side of a rate to a power, so that the fitted exponent contradicts the claim.
+    """Raise a rate's right side to a power, so that the fitted exponent contradicts the claim.
 
     If no exponent can be fitted, the sides stay unchanged. The engine then does not reject the
     control (the deliberately false variant of the claim).

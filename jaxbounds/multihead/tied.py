@@ -36,9 +36,9 @@ def tied_output(
         params: one head for each group.
         copies: the number of heads in each group.
         tokens: one sequence of tokens, shape (T, d).
-        single: the parameters of one head of each group; they may differ from the group's
-            parameters. If `single` is None, the function uses `params` instead. If `single` equals
-            `params`, the derivative with respect to `single` is the gradient of a single head.
+        single: the parameters of a single head of each group, which may differ from `params`. If
+            `single` is None, the function uses `params` instead. If `single` equals `params`, the
+            derivative with respect to `single` is the gradient of a single head.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.

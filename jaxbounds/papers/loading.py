@@ -150,7 +150,7 @@ def _load_own(where: str) -> ModuleType:
 
 
 def _folder_of(module: ModuleType) -> Path | None:
-    """Return the folder of a paper's records; it is beside the file of a one-file paper."""
+    """Return the folder of a paper's records; a one-file paper has it beside its file."""
     if not getattr(module, "__file__", None):
         return None
     file = Path(str(module.__file__)).resolve()

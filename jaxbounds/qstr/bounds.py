@@ -121,10 +121,10 @@ def prediction_bound(
 def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
     """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
-    The bound holds whether the (2,1) norm is a sum over rows or over columns. Lemma 16's bound is
-    the smaller of this volume bound and a second bound. The function `query_key_log_covering_rate`
-    returns the second bound as printed, and `column_log_covering_rate` its corrected version. The
-    formula hides no constant.
+    The bound holds for both readings of the (2,1) norm: a sum over rows, or a sum over columns.
+    Lemma 16's bound is the smaller of this volume bound and a second bound. The function
+    `query_key_log_covering_rate` returns the second bound as printed, and
+    `column_log_covering_rate` its corrected version. The formula hides no constant.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 

@@ -130,7 +130,7 @@ def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
-    """Scale rows to norm 1; zero rows stay zero."""
+    """Scale each nonzero row of a matrix to the Euclidean norm 1."""
     return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
 
 

@@ -134,7 +134,7 @@ def _restore() -> None:
 
 
 def restoring(function: Call, /) -> Call:
-    """Wrap a public function so that it restores JAX's settings and the environment at its end."""
+    """Wrap a public function so that each call restores JAX's settings and the environment."""
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:

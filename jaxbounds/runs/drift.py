@@ -4,8 +4,8 @@ A changed formula or sampler may change the ratios of a form but not its verdict
 `records/ratios.json` of a paper holds three kinds of ratios for each form (each version of a
 claim). The three kinds are the largest ratio, the largest ratio at each size, and a mean over
 random instances (`Verdict.drawn`). Any change of a formula changes the mean over random instances.
-`jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
-person then reviews how the file changed.
+`jaxbounds verify --record` writes this file with seed 0, and `verify ID --record` updates one
+statement. A person then reviews how the file changed.
 """
 
 import math

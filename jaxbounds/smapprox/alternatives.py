@@ -28,8 +28,7 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     them.
 
     Args:
-        parameters: the number of parameters of each layer; the parameters of earlier layers do not
-            count.
+        parameters: for each layer, the number of parameters of this layer alone.
         units: the number of units of each layer.
         n: the number of inputs.
 

@@ -83,7 +83,7 @@ class Compiled:
 
     @cached_property
     def structure(self) -> Structure | None:
-        """The weights without their zeros, in the form that `look_up.run` needs, or None.
+        """The nonzero weights, as `look_up.run` needs them, or None.
 
         The field is None if `structure.read` does not recognise the weights.
         """

@@ -100,10 +100,10 @@ def claim(
                  sizes={"d": (2, 5)}, false=[half_the_bound]),))
     ```
 
-    If a side is a named function of a module, the verdict also judges this function. `false` lists
-    twins, which are false variants of the claim: the library must refute each twin, and reports on
-    each in a row of its own. The engine itself also makes a false variant, in which it scales the
-    right side until the worst instance's left side exceeds the right side by 1%.
+    If a side is a named function of a module, the verdict also judges this function. The argument
+    `false` lists twins, which are false variants of the claim. The library must refute each twin,
+    and reports on each twin in a separate row. The engine makes a further false variant: it scales
+    the right side until the worst instance's left side exceeds the right side by 1%.
 
     Args:
         id: the id of the statement, "<paper>.<name>", in lower case.

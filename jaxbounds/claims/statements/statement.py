@@ -131,8 +131,8 @@ class Statement(metaclass=Careful):
             engine evaluates the control (the false variant) at the form's best entries.
         witness: a start of the inner search, beside the search's own starts: a dict of the entries
             of `there_is`, or a function `witness(instance, size)` that returns the dict. An
-            instance with a single entry needs no name for the entry. A wrong witness cannot change
-            the verdict; it only costs time.
+            instance with a single entry needs no name for the entry. A wrong witness costs time,
+            but cannot change the verdict.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails if an error of the estimate
             could explain the violation.

@@ -28,14 +28,14 @@ AXIS = "jaxbounds_lanes"
 
 
 class Groups:
-    """Groups of lanes (runs) on devices; group i is on device i modulo the number of devices.
+    """Groups of runs on devices; group i is on device number i modulo the number of devices.
 
-    Each process computes the groups on its own devices.
+    Each process computes the groups that lie on its own devices.
 
     Args:
-        count: the number of groups of lanes.
-        group: the number of lanes (runs) in each group.
-        devices: the devices of all processes, in one order for all processes.
+        count: the number of groups of runs.
+        group: the number of runs in each group.
+        devices: the devices of all processes; every process lists the devices in the same order.
     """
 
     def __init__(self, count: int, group: int, devices: Sequence[Any]) -> None:

@@ -190,4 +190,4 @@ EXPERIMENTS = tuple(
     )
     for number, config in ((2, FIGURE_2), (3, FIGURE_3))
 )
-"""Figures 2 and 3; the defaults are the published settings, as far as the paper states them."""
+"""The settings of Figures 2 and 3; the defaults are the settings that the paper states, if any."""

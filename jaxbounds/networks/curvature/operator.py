@@ -241,9 +241,9 @@ class Curvature:
             tolerance: the residual that counts as converged, relative to the largest absolute
                 eigenvalue; max(1e-8, eps max(32, sqrt(size))) unless given. If the tolerance is 0,
                 the method computes all `iterations` products.
-            basis: the number of rows of the Krylov basis, each a vector (size,). The default is 32,
-                or the number of rows that 8 MiB hold if that number is larger. A basis with more
-                rows needs fewer iterations.
+            basis: the number of rows of the Krylov basis, each a vector (size,). The default is the
+                larger of 32 and the number of rows that fit into 8 MiB. A basis with more rows
+                needs fewer iterations.
             dense_limit: the largest number of parameters for which the matrix is formed.
         """
         return self.extremes_and_loss(

@@ -16,16 +16,18 @@ _ARMS = set(get_args(Arm))
 class Figure6:
     """The configuration of Figure 6: networks and data.
 
-    The paper states only the optimiser AdamW, the step size, the epochs and the batch size.
+    The paper states only four settings: the optimiser AdamW, the step size, the epochs and the
+    batch size.
 
     Attributes:
         arms: the ways to make H heads: "split", "fixed", "recut", "prune" (the package `fig6`
             explains each).
         heads: the numbers of heads H, increasing.
-        trials: the number of runs, each with its own data, order and first weights.
+        trials: the number of runs; each run has other data, another order of the data and other
+            first weights.
         epochs: the number of passes over the training sentences.
         batch: the number of sentences of a step; an epoch omits sentences that do not fill a batch.
-        looks: the number of times in an epoch at which the run records losses and accuracies.
+        looks: how often in each epoch the run records losses and accuracies.
         step_size: the step size of AdamW.
         weight_decay: the weight decay of AdamW, on all parameters.
         dropout: the dropout rate in training.

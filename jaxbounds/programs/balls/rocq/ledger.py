@@ -109,9 +109,9 @@ class Ledger:
     ) -> Real:
         """Add to the ledger a variable with a lower and an upper bound.
 
-        If a comparison has the same answer at all sample values of the variables, the translation
-        assumes this answer. Rocq's kernel then checks the answer for every value between the
-        bounds.
+        If a comparison has one answer (true or false) at all sample values of the variables, the
+        translation assumes this answer. Rocq's kernel then checks the answer for every value
+        between the bounds.
         """
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]

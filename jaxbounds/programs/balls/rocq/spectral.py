@@ -68,7 +68,7 @@ class Spectral:
         vector: the vector t that proves the lower bound on the largest singular value.
         bounds: the lower and the upper bound of the singular value.
         squares: for each step of Gaussian elimination, the entries of the matrix that remains.
-        transposed: whether `rows` are the rows of the transpose.
+        transposed: whether `rows` holds the rows of the transposed matrix.
     """
 
     rows: list[list[Real]]
