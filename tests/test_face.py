@@ -211,7 +211,7 @@ def test_verify_does_what_the_command_does(claims, tmp_path, capsys, monkeypatch
     x, y = (found.instance().instance[name] for name in "xy")
     assert abs(x @ y) == pytest.approx(np.linalg.norm(x) * np.linalg.norm(y), rel=1e-9)
     assert found["facenotes.cauchy"] == found
-    with pytest.raises(ValueError, match="nothing was measured: there are no verdicts"):
+    with pytest.raises(ValueError, match="no instance was measured for verdicts=0: there are no"):
         jb.Verdicts((), folder=tmp_path).instance()
     with pytest.raises(KeyError, match="no verdict on 'nobody'"):
         found["nobody"]

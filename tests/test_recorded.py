@@ -101,4 +101,4 @@ def test_a_paper_in_no_file_has_no_records():
 
 def test_only_what_seed_0_gives_is_recorded(capsys):
     assert main(["verify", "qstr.lem12", "--record", "--seed", "1"]) == 2
-    assert "a record holds results with seed=0" in capsys.readouterr().err
+    assert "expected seed=0 and thorough=False" in capsys.readouterr().err

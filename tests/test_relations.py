@@ -335,7 +335,7 @@ def test_continuous_parameters_are_axes_of_a_size():
         with pytest.raises(ValueError, match="whole numbers from 1 on"):
             grid(statement, parse(words))
     for word in ("R=half", "R=1,,nan", "R=inf", "R"):
-        with pytest.raises(ValueError, match="takes axes with numbers"):
+        with pytest.raises(ValueError, match="expected a size's name with its values"):
             parse([word])
     import jsonschema
 
@@ -392,7 +392,7 @@ def test_a_domain_from_sets_is_proved():
     ({"there_is": {"x": jb.Ball(1, "d")}}, "both name x"),
     ({"there_is": {"y": jb.Ball(1, "d")}, "host": True}, "needs gradients of evaluate"),
     ({"kind": "construction", "there_is": {"y": jb.Ball(1, "d")}}, "kind='construction'"),
-    ({"kind": "probability", "level": 0.1}, "a set has no probability distribution"),
+    ({"kind": "probability", "level": 0.1}, "the sets in `over` give no probability distribution"),
 ])  # fmt: skip
 def test_what_cannot_be_meant_is_refused_where_it_is_declared(options, says):
     sides = lambda i, s: (0.0, {"printed": 1.0, "control": -1.0})

@@ -239,7 +239,8 @@ def prove(
                 if proof.word == "false on D":
                     proof = replace(
                         about,
-                        reason=f"if each float of the program is exact, the form is {proof.reason}",
+                        reason=f"if the program's floats are read as exact numbers, the claim is "
+                        f"{proof.reason}",
                     )
             if proof.word != "undecided" or proof.left or not widened:
                 break

@@ -74,8 +74,8 @@ def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth:
     file = place_of_records(paper, name)
     if file is None:
         raise Refused(
-            f"paper={paper.id!r} was not loaded from a file, so its records have no folder. "
-            "Try to load PAPER from a file"
+            f"paper={paper.id!r} was not loaded from a file, so its record files have no folder. "
+            f"Try to define PAPER in a file"
         )
     file.parent.mkdir(parents=True, exist_ok=True)
     write_text(file, _lines(content, depth) + "\n")

@@ -54,8 +54,8 @@ def plot(
         return _plot_slack(folder, patterns, imports)
     if patterns:
         raise Refused(
-            f"folder={folder} holds no verdicts, but patterns={patterns} select verdicts. Try the "
-            "folder alone"
+            f"folder={folder} holds no verdicts from which patterns={patterns} could select. Try "
+            f"the folder without patterns"
         )
     dataset = load(folder / "result.nc")
     answer(folder=str(folder))
@@ -80,8 +80,8 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     unknown = judged - {s.id for s in known}
     if unknown:
         console.print(
-            f"not drawn: {', '.join(sorted(unknown))}. Try --import with the paper of these "
-            "statements"
+            f"not drawn: {', '.join(sorted(unknown))}. Try --import with the file or module that "
+            f"defines their paper"
         )
     return 0
 

@@ -38,7 +38,9 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
         numbers = [v.strip() for v in values.split(",") if v.strip()]
         values_of = [_number(n) for n in numbers]
         if not equals or not name or not numbers or None in values_of:
-            raise Refused(f"--sizes takes axes with numbers, got {word!r}. Try T=2,4,8 or R=.5,1")
+            raise Refused(
+                f"--sizes={word!r}, expected a size's name with its values. Try T=2,4,8 or R=.5,1"
+            )
         if name in axes:
             raise Refused(
                 f"--sizes names {name} twice, got {name}={words}. Try {name} once, with all "
@@ -94,14 +96,13 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
         whole = all(isinstance(size[axis], int) for size in declared)
         if not values or any(isinstance(v, bool) or not math.isfinite(v) for v in values):
             raise Refused(
-                f"the values of an axis must be finite numbers, got {axis}={list(values)}. Try "
+                f"{axis}={list(values)}, expected finite numbers as the values of a size. Try "
                 f"{axis}=2,4"
             )
         if whole and any(v != int(v) or v < 1 for v in values):
             raise Refused(
-                "the values of this axis must be whole numbers from 1 on, got "
-                f"{axis}={list(values)}. Try {axis}=2,4, or write the statement's own sizes of the "
-                "axis as floats, such as 1.0"
+                f"{axis}={list(values)}, expected whole numbers from 1 on as the values of this "
+                f"size. Try {axis}=2,4, or write the statement's own values as floats, such as 1.0"
             )
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:

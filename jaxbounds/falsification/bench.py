@@ -178,7 +178,8 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     for name in usual:
         if name in found and found[name].dtype != usual[name].dtype:
             raise Refused(
-                f"the chart of form={form.name!r} gives {name} as {found[name].dtype}; "
+                f"the chart of form={form.name!r}, which maps points to instances, gives {name} as "
+                f"{found[name].dtype}; "
                 f"expected {usual[name].dtype}, as in instances of {statement.id}. Try "
                 f"{name}.astype({str(usual[name].dtype)!r})"
             )

@@ -218,8 +218,8 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         return Decision(*judged_limit(statement, counted, column.sizes[keep], rounding))
     if statement.kind not in BY_INSTANCE:
         raise NotImplementedError(
-            f"kind={statement.kind!r} has no rule in `decide`. Try to add a rule there, or let "
-            "each instance decide the kind in TRAITS"
+            f"kind={statement.kind!r} has no rule in `decide`. Try to add a rule there, or to give "
+            f"the kind the decider 'each instance'"
         )
     if statement.relation == "=":
         return _equal(statement, counted)

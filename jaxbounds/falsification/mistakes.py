@@ -40,8 +40,8 @@ def off(value: Any, factor: Any, /) -> Any:
     changed = with_one_entry_off(value)
     if changed is None:
         raise TypeError(
-            f"type={type(value).__name__} holds no number to change, expected arrays or numbers. "
-            "Try a judged function that returns them"
+            f"the result has type={type(value).__name__} and holds no number, expected arrays or "
+            f"numbers. Try a judged function that returns arrays"
         )
     return changed
 

@@ -111,8 +111,8 @@ def descent_certificate(
         )
     if not radius >= 1:
         raise Refused(
-            f"radius={radius:g}, expected R >= 1 (Assumption 1). Try radius=1, which is an upper"
-            " bound too"
+            f"radius={radius:g}, expected R >= 1 (Assumption 1). Try radius=1, which also bounds "
+            f"shorter tokens"
         )
     # NumPy numbers overflow to infinity without raising an error.
     at_zero = descent.Setting.bounded(

@@ -486,8 +486,8 @@ def _settings(stored: Any) -> dict[str, Any]:
         set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
     ):
         raise Refused(
-            f"the entry judged={judged!r:.40} of run.json names a record of dependencies that "
-            f"the file lacks. Try to verify again"
+            f"the entry judged={judged!r:.40} of run.json names dependencies that run.json does "
+            f"not hold. Try to verify again"
         )
     for name, depends in records.items():
         if _digest(depends) != name:

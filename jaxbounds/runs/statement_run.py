@@ -99,8 +99,8 @@ class Options:
         """
         if self.seed or self.thorough:
             raise Refused(
-                f"a record holds results with seed=0 and thorough=False, got seed={self.seed!r}, "
-                f"thorough={self.thorough}. Try without --seed and --thorough"
+                f"seed={self.seed!r} and thorough={self.thorough}, expected seed=0 and "
+                f"thorough=False for a run that writes records. Try without --seed and --thorough"
             )
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:

@@ -121,8 +121,8 @@ class Verdicts(tuple[Verdict, ...]):
         if not measured:
             reasons = "; ".join(dict.fromkeys(v.reason for v in self))
             raise Refused(
-                f"nothing was measured: {reasons or 'there are no verdicts'}; got "
-                f"verdicts={len(self)}. Try another statement"
+                f"no instance was measured for verdicts={len(self)}: "
+                f"{reasons or 'there are no verdicts'}. Try another statement"
             )
         return max(measured, key=lambda v: v.worst_ratio)
 

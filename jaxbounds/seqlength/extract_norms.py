@@ -180,8 +180,8 @@ def extract_network(
         kernel = take(f"{path}/kernel")
         if kernel.ndim != 2 or kernel.shape[0] != width:
             raise Refused(
-                f"{path}/kernel has shape={kernel.shape}, expected {width} inputs. Try to list the "
-                f"dense layers in the network's order"
+                f"{path}/kernel has shape={kernel.shape}, expected a matrix with {width} rows. Try "
+                f"to list the dense layers in the network's order"
             )
         width = kernel.shape[1]
         layers.append(Dense(kernel, take(f"{path}/bias", (width,)), activation))

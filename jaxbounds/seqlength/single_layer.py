@@ -250,8 +250,8 @@ def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) 
     """
     if not factor > 0:
         raise Refused(
-            f"factor={factor}, expected a positive number: all tokens are zero. Try a sample with"
-            " other tokens"
+            f"factor={factor}, expected a positive Lipschitz factor, but all tokens are zero. Try "
+            f"a sample with nonzero tokens"
         )
     return lambda epsilon: math.log(2 * d) + map_covering(np.asarray(epsilon) / factor)
 

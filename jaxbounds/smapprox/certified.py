@@ -137,7 +137,7 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
     """
     if len(set(reads)) < len(reads):
         raise Refused(
-            f"a layer reads the parameters reads={list(reads)}, expected each once"
+            f"reads={list(reads)}, expected each once in a layer"
             " (Definition D.5). Try to remove the repeated parameter"
         )
     return jnp.sqrt((delta[jnp.array(reads)] ** 2).sum())

@@ -239,7 +239,8 @@ def random_circuit(
             return circuit
     raise Refused(
         f"among tries={tries} circuits with inputs={inputs}, width={width} and depth={depth}, none "
-        f"had a fraction of outputs 1 in [{balance}, {1 - balance}]. Try a smaller depth or balance"
+        f"had a fraction of outputs 1 from {balance=} to {1 - balance}. Try a smaller depth or "
+        f"balance"
     )
 
 

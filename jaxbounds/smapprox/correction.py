@@ -32,7 +32,8 @@ class Correction:
         """Refuse a slope so small that the rounding function would not shrink errors."""
         if not self.slope > 1:
             raise Refused(
-                f"slope={self.slope}, expected more than 1, or errors do not shrink. Try slope=2"
+                f"slope={self.slope}, expected more than 1, so that rounding shrinks errors. Try "
+                f"slope=2"
             )
 
     @property

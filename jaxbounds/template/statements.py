@@ -98,7 +98,7 @@ LEMMA_2 = jb.Statement(
             cites="Lemma 2",
             expected="fails",
             erratum="E1",
-            note="Softmax may give a long value a weight above 1/T.",
+            note="Softmax may give a value of large norm a weight above 1/T.",
             counterexample=jb.Counterexample(
                 instance={"scores": [0.0, -1e3], "values": [[1.0], [0.0]]},
                 size={"T": 2, "d": 1},
@@ -126,8 +126,8 @@ PAPER = jb.Paper(
             where="Lemma 2",
             kind="false",  # or "gap", "reading", "typo", "undecidable"
             quote="|sum_t p_t v_t| <= (1/T) sum_t |v_t|",
-            text="The mean norm bounds the output if all scores are equal. The largest norm always "
-            "bounds the output.",
+            text="If all scores are equal, the mean norm of the values bounds the output. The "
+            "largest norm of the values always bounds the output.",
             consequence="A result that uses Lemma 2 needs the largest norm in place of the mean.",
             main="survive",
             evidence="room.lemma2",

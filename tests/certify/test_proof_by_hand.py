@@ -207,7 +207,7 @@ def said(monkeypatch, searches, doubt=NOTHING, statement=None, **options):
             (OPEN, True),
             (FALSE, False),
             "undecided",
-            "if each float of the program is exact, the form is false at here",
+            "if the program's floats are read as exact numbers, the claim is false at here",
             (),
             0,
         ),

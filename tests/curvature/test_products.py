@@ -55,7 +55,7 @@ def test_which_matrix():
     assert float(NET(W, X)) == pytest.approx(np.mean((X @ [0.5, -1]) ** 2))
     with pytest.raises(ValueError, match="two parts"):
         check_matrix(squares, "ggn")
-    with pytest.raises(ValueError, match="of must be one of hessian, ggn"):
+    with pytest.raises(ValueError, match="expected one of hessian, ggn"):
         check_matrix(squares, "fisher")
 
 

@@ -109,7 +109,7 @@ CASES = {
     "no parameters": (made(params={}), "no array of real numbers"),
     "integers": (made(params={"a": np.arange(3)}), "no array of real numbers"),
     "complex": (made(params={"a": jnp.ones((3, 2), complex), "b": W["b"]}), "a is complex"),
-    "of": (made(of="fisher"), "of must be one of"),
+    "of": (made(of="fisher"), "expected one of hessian, ggn"),
     "ggn": (made(of="ggn"), "in two parts"),
     "filter": (made(filter="attention"), "no parameter matches filter='attention'"),
     "filter 3": (made(filter=3), "names no parameter"),

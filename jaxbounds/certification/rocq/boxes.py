@@ -92,7 +92,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
     for x in (off, *(x for pair in pairs for x in pair)):
         if x.why or not x.ball.is_finite():
             raise NotSupported(
-                f"a side may be undefined on the box of parameters={len(parameters)}: "
+                f"a side of the claim may be undefined on the box of parameters={len(parameters)}: "
                 f"{x.why or 'infinite'}. Try a smaller box"
             )
     return OnBox(parameters, pairs, off, ledger)

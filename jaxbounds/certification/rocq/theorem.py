@@ -165,7 +165,7 @@ def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
     """Return the largest rounding error that `evaluate` states for its sides."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
-            raise Undecided("Sides.error may be negative or NaN")
+            raise Undecided("the rounding error Sides.error may be negative or NaN")
     if not len(errors):
         return ledger.literal(0)
     return max(errors, key=lambda e: float(e.ball.upper()))

@@ -32,7 +32,7 @@ class Each(Set):
             )
         if not isinstance(self.count, int | str) or isinstance(self.count, bool):
             raise Refused(
-                f"{self!r}: count={self.count!r}, expected a size or a whole number. Try 'n'"
+                f"{self!r}: count={self.count!r}, expected a size's name or a whole number. Try 'n'"
             )
         self._refuse(self.count)
 

@@ -105,6 +105,7 @@ def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
     for axis, length in zip(axes, found):
         if length != int(length) or length < 0:
             raise Refused(
-                f"axis={axis!r} is {length}, expected a whole number >= 0. Try another size"
+                f"an array's axis={axis!r} has length={length}, expected a whole number >= 0. Try "
+                f"another size"
             )
     return tuple(map(int, found))

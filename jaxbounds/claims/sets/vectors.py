@@ -306,7 +306,9 @@ class Sphere(Ball):
         """
         shape = super().shape_at(size)
         if not math.prod(shape):
-            raise Refused(f"{self!r} has shape={shape}, expected at least one entry. Try 'd'")
+            raise Refused(
+                f"{self!r} has shape={shape}, expected at least one entry. Try the size 'd'"
+            )
         return shape
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:

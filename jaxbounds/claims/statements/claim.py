@@ -155,7 +155,7 @@ def claim(
         refuse_other_relation(relation, tuple(_KINDS))
         found = sizes_of(sizes)
         if not found:
-            raise Refused(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
+            raise Refused(f"sizes={sizes!r}, expected at least one size. Try sizes={{'d': (2, 4)}}")
         pairs: dict[str, tuple[Side, Side]] = {PRINTED: (lhs, rhs)}
         for name, twin in _named(false):
             pairs[name] = twin if isinstance(twin, tuple) else (lhs, twin)

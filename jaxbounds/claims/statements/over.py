@@ -40,9 +40,9 @@ class Drawn:
         missing = [name for name in self.over if name not in drawn]
         if self.law and missing:
             raise Refused(
-                f"missing={missing}: sample must draw these entries, because a set has no "
-                "probability distribution and "
-                f"the claim is about a frequency or a mean. Try to draw {', '.join(missing)}"
+                f"missing={missing}: `sample` must draw these entries. The claim is about a "
+                f"frequency or a mean, and the sets in `over` give no probability distribution. "
+                f"Try to draw {', '.join(missing)}"
             )
         return (self.over.draw(of_sets, size) if missing else {}) | drawn
 

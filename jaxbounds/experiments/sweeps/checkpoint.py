@@ -177,8 +177,8 @@ class Checkpoints:
         del stored["ended"]
         if (None if part is None else tuple(part.tolist())) != self.part:
             raise Refused(
-                f"folder={self.folder} holds a checkpoint of other lanes, from another share. Try "
-                "another folder, or remove this one"
+                f"folder={self.folder} holds a checkpoint of other lanes (runs), from another "
+                f"shard. Try another folder, or remove this one"
             )
         chunks, reached = [], 0
         for name in self._there():

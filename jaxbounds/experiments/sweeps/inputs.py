@@ -59,8 +59,8 @@ def count_of(lanes: Any, /) -> int:
     for path, leaf in found.items():
         if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape") or not leaf.shape:
             raise Refused(
-                f"lanes{path} is {type(leaf).__name__} without an axis of lanes, expected arrays "
-                "with one row for each lane. Try jnp.asarray([...])"
+                f"lanes{path} is {type(leaf).__name__} without an axis of lanes (runs), expected "
+                f"an array with one row for each lane. Try jnp.asarray([...])"
             )
         if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
             raise Refused(

@@ -84,8 +84,8 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
     """Copy a result that only one share of the run computed: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise Refused(
-            f"piece={name} (a part of the run) is in two shards: {found[0]} and {found[1]}. Try "
-            f"the folder of each share once"
+            f"piece={name} (a part of the run) is in two shards: {found[0]} and {found[1]}. Try to "
+            f"give each shard's folder once"
         )
     if is_there(found[0]):
         _copy_files(found, (into / name).parent)

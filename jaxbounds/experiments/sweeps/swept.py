@@ -57,8 +57,8 @@ class Swept(NamedTuple):
         count, axes = len(self.diverged), dict(lengths or {"lane": len(self.diverged)})
         if math.prod(axes.values()) != count:
             raise Refused(
-                f"lengths={axes} make {math.prod(axes.values())} lanes, expected {count}. Try the "
-                "lengths that lanes_of returned"
+                f"lengths={axes} make {math.prod(axes.values())} lanes (runs), expected {count}. "
+                f"Try the lengths that lanes_of returned"
             )
         fold = lambda values: values.reshape(*axes.values(), *values.shape[1:])
         wide = lambda values: values.astype(np.float32) if _special(values.dtype) else values

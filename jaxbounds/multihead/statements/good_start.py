@@ -216,8 +216,8 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="sharpened",
             equality="p parallel to u*, or p = 0",
-            note="The bound on a head's norm is sqrt(T) (zeta S / (2 sqrt 2) + P), where P is "
-            "measured about the true centre (zeta / 4) u*.",
+            note="The bound on a head's norm is sqrt(T) (zeta S / (2 sqrt 2) + P), where P bounds "
+            "the distance from the true centre (zeta / 4) u*.",
         ),
     ),
     control="the larger of both terms in place of their sum",

@@ -167,7 +167,10 @@ PROPOSITION_7 = Statement(
                 meets=_everything,
             ),
         ),
-        Form(name="corrected", note="This version of the claim has the distance g_0 = sqrt(2) G."),
+        Form(
+            name="corrected",
+            note="This version of the claim bounds ||theta - theta_0|| by g_0 = sqrt(2) G.",
+        ),
     ),
     control="within 0.9 g_0",
     assumptions="n = T = 1, where attention is the identity and the nearest theta is known; every "

@@ -257,8 +257,8 @@ EQ_9 = Statement(
         ),
         Form(
             name="derived",
-            note="The check is about ||W*|| = S^2 sqrt(2 M + 1), which sharpening S13 uses, and "
-            "the unit directions of Lemma 13. The theta* of Lemma 13 has norm sqrt(2) for any "
+            note="The check computes the norm ||W*|| = S^2 sqrt(2 M + 1) of sharpening S13, and "
+            "the norm of Lemma 13's theta*. The theta* of Lemma 13 has norm sqrt(2) for any "
             "signs alpha.",
         ),
         Form(

@@ -181,7 +181,7 @@ EQ_51 = on_model(
         ),
         Form(
             name="corrected",
-            note="Sharpening S4 proves the bound c* R^4 sum_t ||X u_t||_inf.",
+            note="Sharpening S4 proves the bound c* R^4 sum_t ||X u_t||_inf on the Hessian in W.",
             equality="S4's instance",
         ),
     ),

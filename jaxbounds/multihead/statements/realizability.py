@@ -293,8 +293,8 @@ COROLLARY_5 = Statement(
         Form(
             name="sharpened S2, S6, S8, S10",
             note="This version of the claim is Theorem 3 with beta_3# and two further gains: the "
-            "factor sec(sqrt(1/2)/2) of sharpening S8, and the root mean square of the heads' "
-            "norms of S2.",
+            "factor sec(sqrt(1/2)/2) of sharpening S8, and S2's root mean square of the heads' "
+            "norms.",
         ),
     ),
     control="2/K alone",

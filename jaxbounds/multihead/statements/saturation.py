@@ -371,7 +371,7 @@ PROPOSITION_3_MARGIN = on_quiet(
         ),
         Form(
             name="sharpened S14, relaxed",
-            note="This version of the claim needs only noise with Z < .207 S^2.",
+            note="This version of the claim assumes only that the noise satisfies Z < .207 S^2.",
             equality="none but in the limit of large S",
         ),
     ),

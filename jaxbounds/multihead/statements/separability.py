@@ -100,7 +100,7 @@ LEMMA_13 = searched_sequence(
             equality="no noise and p = 0",
             note="This version of the claim interprets the lemma as the division in (116) "
             "suggests: alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By "
-            "erratum E2 this p is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
+            "erratum E2 the norm of p is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
         ),
         Form(
             name="printed, alpha = +-1",
@@ -142,7 +142,8 @@ LEMMA_13 = searched_sequence(
         Form(
             name="sharpened S13",
             equality="no noise and p = 0",
-            note="The term P T R^3 ||W*|| / ||W*||_F replaces P T^{5/2} (S + Z)^3.",
+            note="In the margin gamma*, the term P T R^3 ||W*|| / ||W*||_F replaces P T^{5/2} (S + "
+            "Z)^3.",
         ),
     ),
     control="||W*|| for its bound S^2 sqrt(2 (M+1)) in the first term",

@@ -68,8 +68,9 @@ SMOOTHNESS = on_runs(
             "k < K'; Appendix B.4",
             hypotheses=PRINTED,
             note=(
-                "The number alpha is 3 sqrt(d) R^2 times a factor, and the factor is at least "
-                "beta_1(theta_k). So beta_2 at theta_k and at theta_{k+1} is at most (2 sqrt(T "
+                "The number alpha is 3 sqrt(d) R^2 (3 sqrt(T) R^3 (3 D + ||theta||_{2,inf}) + 2 "
+                "sqrt(T) R), and the factor in parentheses is at least beta_1(theta_k). So beta_2 "
+                "at theta_k and at theta_{k+1} is at most (2 sqrt(T "
                 "d) R^3 / sqrt(H) + T R^2 / 4) alpha^2."
             ),
         ),

@@ -239,7 +239,7 @@ def check_matrix(loss: Loss, of: str, /) -> None:
         Refused: if `of` is unknown, or "ggn" with a loss that is not a `Composite`.
     """
     if of not in get_args(Of):
-        raise Refused(f"of must be one of {', '.join(get_args(Of))}, got {of!r}. Try 'hessian'")
+        raise Refused(f"of={of!r}, expected one of {', '.join(get_args(Of))}. Try of='hessian'")
     if of == "ggn" and not isinstance(loss, Composite):
         raise Refused(
             "of='ggn' needs a loss in two parts, network and outer loss. Try "

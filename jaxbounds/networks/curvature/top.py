@@ -220,7 +220,7 @@ def top_at(
     selection = point.selection
     if end not in get_args(End):
         raise Refused(
-            f"end must be one of {', '.join(get_args(End))}, got {end!r}. Try end='greatest'"
+            f"end={end!r}, expected one of {', '.join(get_args(End))}. Try end='greatest'"
         )
     if not 1 <= whole("k", k, least=None) <= selection.size:
         raise Refused(

@@ -145,8 +145,8 @@ def _scattered(combine: Callable[[arb, arb], arb]) -> Callable[[JaxprEqn, Values
         operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
         if is_soft(index):
             raise Undecided(
-                f"the enclosures (balls) are too wide to decide an index of "
-                f"primitive={eqn.primitive.name!r}"
+                f"the enclosures (balls) are too wide to decide which entry "
+                f"primitive={eqn.primitive.name!r} updates"
             )
         out, p = operand.ravel().copy(), eqn.params
         for position, update in enumerate(updates.ravel()):

@@ -189,8 +189,8 @@ class Laws:
         """
         if x.value is None:
             raise NotSupported(
-                f"a step function needs an operand that the flow does not change, got law={x}. "
-                f"Try a constant operand"
+                f"a step function needs an operand that the flow (a scaling or shift) does not "
+                f"change, got law={x}. Try a constant operand"
             )
         return x.value
 

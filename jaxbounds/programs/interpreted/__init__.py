@@ -88,7 +88,7 @@ def refuse(program: ClosedJaxpr, /) -> None:
             if _is_key(kind) and not draws.is_threefry(kind):
                 raise NotInterpreted(f"NumPy has no rule for random keys of {kind}")
             if not _is_key(kind) and np.dtype(kind) not in COVERED:
-                raise NotInterpreted(f"NumPy has no rule for {name} of {kind}")
+                raise NotInterpreted(f"NumPy has no rule for primitive={name} with dtype={kind}")
 
 
 def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:

@@ -36,9 +36,15 @@ COMPOSITION = searched(
     over=reals("a: m, W: m k, b: m, h: k, a2: m, W2: m k, b2: m, h2: k"),
     evaluate=_composition,
     forms=(
-        Form(name="derived", note="The Lipschitz constant is L_f = |a| |W|_F.", equality=_ACTIVE),
         Form(
-            name="sharpened", note="The Lipschitz constant is L_f = |a| |W|_op.", equality=_ACTIVE
+            name="derived",
+            note="The Lipschitz constant of f is L_f = |a| |W|_F.",
+            equality=_ACTIVE,
+        ),
+        Form(
+            name="sharpened",
+            note="The Lipschitz constant of f is L_f = |a| |W|_op.",
+            equality=_ACTIVE,
         ),
     ),
     control="half of L_f",

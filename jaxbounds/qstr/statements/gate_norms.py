@@ -83,8 +83,8 @@ NORMS = on_settings(
         Form(
             name="derived exact",
             note="Let K = ceil(r_x/(4 eps) + 1/2) and e = eps/r_x^2. Then m = 2 K and |a|^2 = 2 "
-            "R^2 (1 + e)^2 r_x^2 (4 K - 3). A state as input adds 2 to the width m and 2 R^2 to "
-            "|a|^2. So m grows like 1/eps, and not like eps^-3.",
+            "R^2 (1 + e)^2 r_x^2 (4 K - 3). A gate that also reads a state h has 2 more units, "
+            "which add 2 R^2 to |a|^2. So m grows like 1/eps, and not like eps^-3.",
         ),
     ),
     control="r_x/(4 eps) units: one direction alone",
@@ -135,8 +135,8 @@ BLOCK_NORMS = on_settings(
         Form(
             name="printed |A_2|",
             cites="Lemma 25, Appendix C.1",
-            note="This version of the claim repeats the bound on the width, with the hidden "
-            "constant 2 in place of 1.",
+            note="This version of the claim sets the hidden constant of the bound on |A_2| to 2; "
+            "R^2 is 1 + r_x^2.",
         ),
         Form(
             name="printed |W|, |b|",

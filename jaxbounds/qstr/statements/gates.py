@@ -75,8 +75,8 @@ GATE = searched_gates(
             name="sharpened",
             equality="x = r_x/2, z = 1/2 + 3 t/4",
             note=(
-                "An error with the sign opposite to that of x is at most eps/2, because only the "
-                "interpolation makes such errors."
+                "Only the interpolation can err with the sign opposite to the sign of x, and the "
+                "interpolation errs by at most eps/2."
             ),
         ),
     ),

@@ -97,10 +97,11 @@ PROPOSITION_3 = random_weights(
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="The lower bound on the risk is (1 + 2/N)(1 - H/q)(1 - H/d). The H slopes span a "
-            "space S, and the logits reveal S x R^q. Given the logits, the H attention vectors "
-            "are known; let A be their span. The outputs then reveal R^d x A, and S x A is "
-            "already known. Let S' and A' be the complements. The part of (x_1; ..; x_q) in S' x "
+            note="The lower bound on the risk is (1 + 2/N)(1 - H/q)(1 - H/d). Each head's logits "
+            "are linear in the tokens; the H slopes span a space S, and the logits reveal S x R^q. "
+            "Given the logits, the H attention vectors are known; let A be their span. The outputs "
+            "then reveal R^d x A, of which the logits have already revealed S x A. Let S' and A' "
+            "be the complements of S and A. The part of (x_1; ..; x_q) in S' x "
             "A' has dimension at least (d - H)(q - H), and remains standard normal. It adds 2 (d "
             "- H)(q - H)/(q d) to the label's variance, at N/2 + 1 of the N positions. The bound "
             "is positive for every H < min(q, d).",

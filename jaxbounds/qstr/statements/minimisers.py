@@ -193,8 +193,8 @@ COMPUTED = Statement(
         ),
         Form(
             name="sharpened",
-            note="If linear programs find the network and its layers have equal norms, the bound "
-            "is informative from N of the order of n^6 on, or earlier.",
+            note="If linear programs find the network and all its layers have equal norms, the "
+            "bound on the risk is positive for N of order n^6, or already for smaller N.",
         ),
     ),
     control="risk 0",
@@ -255,8 +255,8 @@ LENGTHS = Statement(
             sense="at most",
             exponent=(0.4, 1.0),
             note=(
-                "If the layers of the paper's network have equal norms, the bound becomes "
-                "informative at N of order n^6, at every depth."
+                "If the layers of the paper's network have equal norms, the bound on the risk "
+                "becomes positive at N of order n^6, at every depth."
             ),
         ),
         Form(

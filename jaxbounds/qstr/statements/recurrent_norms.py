@@ -205,13 +205,15 @@ BOUNDED = Statement(
         ),
         Form(
             name="derived existence",
-            note="If the expected number of low-weight codewords is below 1, some code has none "
-            "(Gilbert and Varshamov). At the largest weight that this argument allows, L^2 "
-            "|U|_op^2 tends to 1.695 spread^2.",
+            note="If the expected number of low-weight codewords is below 1, some code has no "
+            "low-weight codeword (Gilbert and Varshamov). At the largest weight for which this "
+            "expectation is below 1, L^2 |U|_op^2 tends to 1.695 spread^2 (spread: range of the "
+            "levels).",
         ),
         Form(
             name="derived codes",
-            note="The check draws four codes, lists their words, and takes the best code.",
+            note="The check draws four random codes, and takes the code with the least L^2 "
+            "|U|_op^2.",
         ),
     ),
     control="a code of twice the length",

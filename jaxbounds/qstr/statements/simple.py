@@ -211,9 +211,9 @@ RNN = searched_prompts(
         Form(
             name="printed",
             cites="(C.11), Proposition 28",
-            note="The check takes the worst link g within sqrt(eps_2NN) of the network of "
-            "Assumption 2. The transition is explicit, and errs by eps_h = sqrt(eps_2NN)/(4 "
-            "sqrt(q d) r_a r_w).",
+            note="The check takes the worst target function g within sqrt(eps_2NN) of the network "
+            "of Assumption 2. The RNN's transition is explicit, and errs by eps_h = "
+            "sqrt(eps_2NN)/(4 sqrt(q d) r_a r_w).",
         ),
         Form(
             name="printed r_h",

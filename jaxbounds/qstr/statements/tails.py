@@ -70,7 +70,7 @@ TOKEN_TAIL = cases_on_host(
             name="printed r_x",
             cites="Lemma 12, second display",
             equality="the same law",
-            note="At r_x = sqrt(3 C_x e d log(nN)) the bound is (nN)^{-1/2}.",
+            note="At r_x = sqrt(3 C_x e d log(nN)) the bound on the probability is (nN)^{-1/2}.",
         ),
     ),
     control="C_x = 4/5",

@@ -58,7 +58,8 @@ ATTENTION_LIPSCHITZ = searched(
         Form(
             name="sharpened",
             equality="infinitesimally close weights, two opposite tokens sharing the attention",
-            note="The factor 1 suffices. The matrix diag(p) - p p^T maps s in [-1, 1]^N to a "
+            note="The factor 1 in place of 2 suffices. The derivative diag(p) - p p^T of softmax "
+            "maps s in [-1, 1]^N to a "
             "vector of l_1 norm at most 4 a (1 - a) <= 1. Here a is the mass that p gives to "
             "the entries s = 1.",
         ),
@@ -197,8 +198,9 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Theorem 9",
             equality="always",
-            note="The squared norm n^3 = N^{3 c_1} of a memorising network reaches the lower "
-            "bound (N / log dh)^{1/L_y} on such norms. The repaired lower bound is N^{1/L_y}.",
+            note="The lower bound on a network's squared norm is (N / log dh)^{1/L_y}. A "
+            "memorising network with the squared norm n^3 = N^{3 c_1} reaches this bound. The "
+            "repaired lower bound is N^{1/L_y}.",
         ),
         Form(
             name="derived Lemma 16",

@@ -166,8 +166,8 @@ COROLLARY_F_0_2 = on_packings(
             erratum="E9",
             note="The networks are pairwise 1 apart. Their norms are bounded over columns and "
             "over rows, and their tokens are in the l_1 ball. This packing gives ln N >= 691.8, "
-            "but the corollary prints the bound 501.0. The cover of the first layer's W_QK needs "
-            "one more factor B_x^2.",
+            "but the corollary prints the bound 501.0. The paper's cover of the first layer's W_QK "
+            "lacks a factor B_x^2.",
             counterexample=_REFUTED(instance=HALVES, ratio=1.3806538043109735),
         ),
         Form(

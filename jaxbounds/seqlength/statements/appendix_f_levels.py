@@ -146,8 +146,8 @@ COROLLARY_F_0_1 = on_packings(
         Form(
             name="derived",
             erratum="E9",
-            note="The proof's own list of terms (E10), with covers for inputs of norm 1, also "
-            "gives too small a bound.",
+            note="The check uses the terms that the paper's proof lists (E10), with covers for "
+            "inputs of norm 1. The bound is too small.",
             counterexample=_REFUTED(instance=FAR, ratio=2.24653613279618),
         ),
         Form(

@@ -159,14 +159,14 @@ ATTENTION_STEP = draw.gradient_search(
         Form(
             name="sharpened S5",
             note="The bound has the factor max |X_tj| B_x (largest entry times largest norm of a "
-            "token), and uses the Lipschitz constant 1 of softmax. Tokens X = (v, -v) and a small "
-            "W approach equality.",
+            "token), and uses the Lipschitz constant 1 of softmax. For tokens X = (v, -v), the two "
+            "sides approach equality as W tends to zero.",
         ),
         Form(
             name="sharpened, l_2 norm",
             note=(
-                "The bound uses 1 as the Lipschitz constant of softmax. Tokens X = (v, -v) and a "
-                "small W approach equality."
+                "The bound uses 1 as the Lipschitz constant of softmax. For tokens X = (v, -v), "
+                "the two sides approach equality as W tends to zero."
             ),
         ),
         Form(

@@ -235,8 +235,8 @@ CERTIFICATE = random_search_on_host(
         Form(
             name="derived union",
             note=(
-                "This version of the claim checks by how much the union bound over all rounded "
-                "norms enlarges the certificate's tail term."
+                "This version of the claim says that the certificate's tail term uses the part of "
+                "delta that the union bound over rounded norms leaves."
             ),
             equality="always",
         ),

@@ -245,10 +245,10 @@ COVER = on_networks(
         Form(
             name="derived",
             erratum="E10",
-            note="The check uses the proof's own list of covers. This list covers the first "
-            "layer's W_v for inputs of norm 1, but the tokens have norm B_x = 4. In the stored "
-            "counterexample only this W_v is perturbed. The list's term for the first layer's W_QK "
-            "also lacks the factor B_x^2 (E9).",
+            note="The check uses the list of covers from the proof of Theorem 4.2. The list covers "
+            "the first layer's W_v for inputs of norm 1, but the tokens have norm B_x = 4. The "
+            "stored counterexample perturbs only the first layer's W_v. The list's term for the "
+            "first layer's W_QK lacks the factor B_x^2 (E9).",
             counterexample=_ONE_VALUE_MAP,
         ),
         Form(

@@ -217,8 +217,8 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
         ),
         Form(
             name="sharpened",
-            note="The bound on ln N is the smallest value over six ratios q of neighbouring "
-            "levels, and is nearly x^2 ln(2 k N levels + 1) for N points.",
+            note="The bound on ln N is the smallest value over six ratios q of neighbouring levels "
+            "(ranges of row norms). For N points the bound is nearly x^2 ln(2 k N levels + 1).",
         ),
     ),
     control="a tenth of the sharpened size",

@@ -223,8 +223,8 @@ APPENDIX_A = draw.inequality(
             name="printed",
             cites="Appendix A, the display before the last",
             note=(
-                "The inequality holds for any cover of the rows and any exponents r, s and q > 0 "
-                "of the norms."
+                "The inequality holds for any cover of the rows of W, and for any norm exponents "
+                "r, s and q > 0."
             ),
             equality="all outputs moved alike",
         ),

@@ -162,8 +162,8 @@ covered = functools.partial(
     forms=(
         Form(
             name="derived",
-            note="The radius of the cover is B_w B_x / sqrt K for sums of K "
-            "terms, as in Maurey's lemma.",
+            note="The cover consists of sums of K terms, as in Maurey's lemma, and has the radius "
+            "B_w B_x / sqrt K.",
         ),
         Form(
             name="sharpened S1",

@@ -196,7 +196,8 @@ TREND = identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The slope is computed by hand. The check leaves out runs that did not learn.",
+            note="The check computes the slope of the least-squares line by hand, and leaves out "
+            "runs that did not learn.",
         ),
     ),
     control="in reverse order",

@@ -286,9 +286,9 @@ MANY_HEADS = draw.identity(
         Form(
             name="printed",
             cites="Section 4.3, the last sentence, 'a dependence of H^{1.5}'",
-            note="The exponent of H (the number of heads) is for the terms of the perturbed layer, "
-            "without the term of the read-out w. In a network of L layers, alpha_i of an earlier "
-            "layer i gains another factor H^{L-i}.",
+            note="The exponent 1.5 of H (the number of heads) is correct for the terms of the "
+            "perturbed layer, without the term of the read-out w. In a network of L layers, "
+            "alpha_i of an earlier layer i gains another factor H^{L-i}.",
         ),
     ),
     control="H",

@@ -125,8 +125,8 @@ ONE_CONSTANT = draw.random_search_on_host(
             name="derived, W_QK x",
             cites="Corollary F.0.1, (d B^2 B_x^2 ln(2k + 1))^{1/3}",
             erratum="E11",
-            note="The map W_QK has d columns in R^d. Lemma 3.3 gives the factor ln(2d + 1), and "
-            "the packing shows that the factor must be at least ln(2d) / 4.",
+            note="The map W_QK has d columns in R^d. Lemma 3.3 gives the factor ln(2d + 1), and a "
+            "packing (a set of separated maps) shows that the factor is at least ln(2d) / 4.",
             counterexample=Counterexample(instance=NARROW, ratio=1.735056822321508, meets=_meets),
         ),
         Form(

@@ -84,8 +84,8 @@ ONSET = draw.random_search_on_host(
         ),
         Form(
             name="derived, least",
-            note="At 0.5% fewer samples than m*, the printed bound is not below the trivial value, "
-            "which no complexity exceeds.",
+            note="For 0.5% fewer samples than m*, the printed bound is at least the trivial value, "
+            "the largest possible complexity.",
             equality=CLIPPED,
         ),
         Form(
@@ -102,8 +102,8 @@ ONSET = draw.random_search_on_host(
         ),
         Form(
             name="sharpened, never later",
-            note="Sharpened bounds become informative at no larger sample sizes than printed "
-            "bounds. This fails for B_x >= 8: Theorem 4.2's printed, false bound (E10) is of "
+            note="The sharpened bound is below the trivial value wherever the printed bound is. "
+            "This claim is false for B_x >= 8: Theorem 4.2's printed, false bound (E10) is of "
             "order B_x^2, and the corrected bound is larger, of order B_x^6 (E9).",
         ),
     ),

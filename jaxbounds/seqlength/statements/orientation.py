@@ -115,8 +115,8 @@ ORIENTATION = draw.random_search_on_host(
             name="derived (D.0.1), W_QK x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, the display of the Rademacher"
             " complexity",
-            note="The display of the Rademacher complexity has the map W_QK x, which Lemma 3.3 "
-            "covers.",
+            note="The display of the Rademacher complexity contains the map x -> W_QK x, and Lemma "
+            "3.3 gives a cover of this map.",
         ),
         Form(
             name="derived (D.0.2), W_QK^T x",
@@ -224,8 +224,9 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             erratum="E18",
             reading="l_2 ball",
             note="The tokens fill the l_2 ball. The class contains W_QK = e_1 u^T with |u_i| <= "
-            "1, and a comparison of volumes bounds its covers from below. The check uses the "
-            "constant C of this one matrix, with ln(2d + 1) in place of the printed ln(2k + 1).",
+            "1, and a comparison of volumes bounds the size of the class's covers from below. The "
+            "check uses the constant C of the matrix W_QK, with ln(2d + 1) in place of the printed "
+            "ln(2k + 1).",
             counterexample=_at_n(256, 1.7270307750957843),
         ),
         Form(
@@ -255,8 +256,8 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
         ),
         Form(
             name="corrected, W_c^T x",
-            note="The constant C of the map's cover is multiplied by k, the dimension of this "
-            "map's inputs.",
+            note="The bound multiplies the constant C of the cover of W_c^T x by k, the input "
+            "dimension of W_c^T.",
         ),
     ),
     control="half of the bound for W_QK",

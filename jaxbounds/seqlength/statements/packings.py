@@ -163,7 +163,7 @@ THEOREM_4_2 = draw.random_search_on_host(
         ),
         Form(
             name="derived",
-            note="The bound on ln N uses the list of terms that the paper's proof gives.",
+            note="The bound on ln N uses the terms that the paper's proof of Theorem 4.2 lists.",
         ),
     ),
     control="a fifteenth of the proof's number",
@@ -285,8 +285,8 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
             name="printed",
             cites="Corollary 4.2.1, its two displays",
             erratum="E9",
-            note="The 2^(d-2) networks are pairwise sqrt 2 apart. The cover of the first layer's "
-            "W_QK needs one more factor B_x^2.",
+            note="The 2^(d-2) networks are pairwise sqrt 2 apart. The paper's cover of the first "
+            "layer's W_QK lacks a factor B_x^2.",
             counterexample=_REFUTED(instance=SIGNS, ratio=1.6494725759262308),
         ),
         Form(

@@ -219,8 +219,9 @@ THEOREM_4_1_CLASS = Statement(
         Form(
             name="corrected O(.)",
             cites="Theorem 4.1, its display; E4",
-            note="This version of the claim is the printed display for the norms without "
-            "transposes, wherever the display is below the trivial value.",
+            note="This version of the claim is the printed display with the norms of the matrices "
+            "in place of their transposes. The claim is made wherever the display is below the "
+            "trivial value.",
         ),
         Form(
             name="corrected",

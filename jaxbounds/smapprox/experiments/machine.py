@@ -257,7 +257,7 @@ def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
 EXPERIMENT = Experiment(
     id="smapprox.machine",
     label="Theorem 4.1",
-    title="one Turing machine: its compiled network beside the step simulator",
+    title="one Turing machine, run by its compiled network and by the step simulator",
     config=Machine(),
     presets={
         "published": Machine(adder="ripple", correction="thirds"),

@@ -92,8 +92,7 @@ NOT = on_pairs(
         Form(
             name="printed",
             cites="Appendix B, proof of Lemma B.1",
-            note="The check uses gates for which the gate's input has the coordinate j of the gate "
-            "itself.",
+            note="The check uses NOT gates that have the same coordinate j as their parent.",
         ),
         Form(
             name="printed diagonal",

@@ -71,8 +71,8 @@ SIZE = Statement(
             sense="at most",
             exponent=(0.9, 1.05),
             note=(
-                "The norm includes the corrections (rounding layers), which contribute 9 w D for "
-                "width w and depth D."
+                "The l_1 norm of the parameters includes the corrections (rounding layers), which "
+                "contribute 9 w D for width w and depth D."
             ),
         ),
     ),

@@ -150,8 +150,8 @@ REALIZABLE = Statement(
         ),
         Form(
             name="sharpened one cover",
-            note="This bound on the risk uses no complexity measure. It takes a gamma/2 cover and "
-            "a union bound with (1 - risk)^n for each member.",
+            note="This bound on the risk uses no complexity measure. The proof adds the "
+            "probability (1 - risk)^n of each member of a gamma/2 cover (a union bound).",
         ),
         Form(
             name="sharpened coupons",

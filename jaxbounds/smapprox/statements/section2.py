@@ -130,8 +130,8 @@ DEVIATION = Statement(
         Form(name="printed", cites="(A.1), first line"),
         Form(
             name="sharpened",
-            note="The tail term is sqrt(log(2/delta)/(2n)), with the constant of McDiarmid's "
-            "inequality.",
+            note="The tail term (the term that contains delta) is sqrt(log(2/delta)/(2n)), as in "
+            "McDiarmid's inequality.",
         ),
         Form(
             name="derived coin",

@@ -146,10 +146,10 @@ ONE_EPSILON = Statement(
             erratum="E19",
             note="The class is F(x, theta) = theta_1 with theta_1 = 1 or -1. The two targets are "
             "1 with probability 1/2 + eta and 1/2 - eta, and differ on mass 2 eta. (2.3) holds "
-            "with epsilon = 1/2 - eta. As eta -> 0, the n of the lemma stays bounded, for every "
-            "constant and every logarithm. Any rule needs about 1/eta samples to see the "
-            "difference. Without these samples the rule misses one of the targets nearly half of "
-            "the time.",
+            "with epsilon = 1/2 - eta. As eta -> 0, the lemma's sample size n stays bounded, for "
+            "every hidden constant and log factor. Any rule needs about 1/eta samples to "
+            "distinguish the targets. Without these samples the rule misses one of the targets "
+            "nearly half of the time.",
             counterexample=Counterexample(
                 instance={"eta": 1e-6, "constant": 1000.0, "log_power": 0.0},
                 ratio=49.32730394313193,

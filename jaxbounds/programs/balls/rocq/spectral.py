@@ -175,7 +175,8 @@ def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[l
         pivot = last[0][0]
         if not pivot.ball > 0:
             raise Undecided(
-                "the bounds of a matrix are too coarse to bound its largest singular value"
+                "the bounds on a matrix's entries are too coarse to bound its largest singular "
+                "value"
             )
         size = len(last) - 1
         left = [[pivot] * size for _ in range(size)]
@@ -189,7 +190,9 @@ def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[l
                 left[i][j] = left[j][i] = entry
         squares.append(left)
     if not squares[-1][0][0].ball > 0:
-        raise Undecided("the bounds of a matrix are too coarse to bound its largest singular value")
+        raise Undecided(
+            "the bounds on a matrix's entries are too coarse to bound its largest singular value"
+        )
     return squares
 
 
