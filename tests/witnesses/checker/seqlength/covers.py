@@ -107,7 +107,7 @@ TOKENS: Any = {
     "seqlength.corf.0.1",
     "derived",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "n x^2 ln(2 n + 1), x = 4 / sqrt(n)"),
-    text="751272000f95f588e0569b9e934e780f",
+    text="c9cb2a5c9646d0a49ad339a3d8f03c0a",
     **TOKENS,
 )
 @checks(
@@ -300,7 +300,7 @@ SHAPES: Any = {
     "seqlength.corf.0.1.constant",
     "derived, W_QK x",
     ("d ln(2 d), of maps W_QK with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
-    text="8dfda71513b49e44c1e91120030d78c7",
+    text="cb8fb6e1fecd521a8987643f2a9c56cb",
     **SHAPES,
 )
 def one_constant(w: Witness) -> Sides:

@@ -166,7 +166,7 @@ def chain(w: Witness) -> Sides:
     "derived",
     ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK of the covers"),
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
-    text="4eb3e22ed816055ed83f7aadc5e6ad0f",
+    text="ff154c85652e5cdc925acffe110b1606",
     size="L=1 T d k",
     leaves=LAYERS,
 )

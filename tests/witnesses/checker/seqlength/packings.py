@@ -45,7 +45,7 @@ NETWORKS: Any = {
     "seqlength.cor4.2.1.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2"),
-    text="f400d2dc333e71eca041e59d9841902a",
+    text="785b1ec2e52df96f31b6bb6f251f17f0",
     **NETWORKS,
 )
 @checks(
@@ -129,7 +129,7 @@ IN_L1_SIGNS: Any = {
     "seqlength.corf.0.2.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with C_1 = ln d"),
-    text="b4eedddebe07c225500d63c623946da7",
+    text="eb3cefde1bf95720a5b31e84a0695d7a",
     **IN_L1_SIGNS,
 )
 @checks(
@@ -196,7 +196,7 @@ IN_L1_LEVELS: Any = {
     "seqlength.corf.0.1.packing",
     "derived",
     ("(d - 3) ln M", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = d ln 3"),
-    text="d72ad433e76c342c0ea40ed558b678a4",
+    text="09e0e7cc1e1fe6288c7b8ed1148b5fd8",
     **IN_L1_LEVELS,
 )
 def levels_in_the_l1_ball(w: Witness) -> Sides:

@@ -40,7 +40,7 @@ def positive_margin(w: Witness) -> Sides:
         "(2.3) with epsilon  =>  risk <= epsilon with probability 0.99 at n = C polylog "
         "(alpha^2 log p / gamma^2 + 1) / epsilon^2"
     ),
-    text="90b61ba157832aa3ae61fc56f862f2cd",
+    text="bb95e3b408e46a414dc1df2b5ceb6d2a",
     size="n=4",
     leaves={"eta": "f", "constant": "f", "log_power": "f"},
 )
