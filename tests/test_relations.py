@@ -392,7 +392,7 @@ def test_a_domain_from_sets_is_proved():
     ({"there_is": {"x": jb.Ball(1, "d")}}, "both name x"),
     ({"there_is": {"y": jb.Ball(1, "d")}, "host": True}, "needs gradients of evaluate"),
     ({"kind": "construction", "there_is": {"y": jb.Ball(1, "d")}}, "kind='construction'"),
-    ({"kind": "probability", "level": 0.1}, "the sets in `over` give no probability distribution"),
+    ({"kind": "probability", "level": 0.1}, "a set has no probability distribution"),
 ])  # fmt: skip
 def test_what_cannot_be_meant_is_refused_where_it_is_declared(options, says):
     sides = lambda i, s: (0.0, {"printed": 1.0, "control": -1.0})

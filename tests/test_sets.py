@@ -315,7 +315,7 @@ def test_stacks_of_a_finite_set_are_enumerated():
     assert words == {"|each w_i|_2 = 1": False}
     with pytest.raises(TypeError, match="in Each"):
         jb.Each("Ball", 2)
-    with pytest.raises(ValueError, match="expected a size.s name or a whole number"):
+    with pytest.raises(ValueError, match="expected a size's name or a whole number"):
         jb.Each(jb.Ball(1, 2), 2.5)
 
 

@@ -114,7 +114,7 @@ def test_labelled_data():
     flat = found.to_xarray(lanes)
     assert flat["sum"].dims == ("lane", "step") and flat["a"].dims == ("lane",)
     assert found.to_xarray()["diverged"].values.tolist() == [-1] * 12
-    with pytest.raises(ValueError, match="make 5 lanes .runs., expected 12"):
+    with pytest.raises(ValueError, match="make 5 lanes"):
         found.to_xarray(lanes, {"a": 5})
 
 
