@@ -123,7 +123,7 @@ def test_what_is_off():
     assert off(2.0, 1.25) == 2.5 and off(3, 1.25) == 4 and off(True, 1.25) is False
     assert off({"a": 2.0, "n": 3}, 1.25) == {"a": 2.5, "n": 3}
     assert off(lambda x: 2.0 * x, 0.8)(5.0) == 8.0
-    with pytest.raises(TypeError, match="type=str holds no number"):
+    with pytest.raises(TypeError, match="type=str and holds no number"):
         off("words", 1.25)
 
 
