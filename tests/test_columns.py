@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.statements import ON_AVERAGE, Kind
 from jaxbounds.falsification import Verdict
 from jaxbounds.report import columns
 from jaxbounds.report.columns import BRIEF, COLUMNS, closeness
@@ -130,6 +132,27 @@ def test_notebooks_and_audits_have_the_brief_columns(folder):
     found = jb.verify(str(folder / "columned.py"), jobs=1)
     heads = re.findall("<th>(.*?)</th>", found._repr_html_())
     assert heads == [column.name for column in BRIEF]
+
+
+BY_KIND = {
+    "probability": "0.500 of the level",
+    "expectation": "x2 loose",
+    "rate": "exponent 0.50",
+    "limit": "0.500 apart",
+}
+"""The words for the ratio 0.5 of a claim that no single instance decides."""
+
+
+@pytest.mark.parametrize("kind", ON_AVERAGE)
+def test_each_kind_without_a_deciding_instance_has_words_of_its_own(kind):
+    verdict = dataclasses.replace(DISTINCT, kind=kind, worst_ratio=0.5, status="consistent")
+    assert closeness(verdict) == BY_KIND[kind]
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_the_guide_names_each_kind(kind):
+    start = Path(jb.__file__).with_name("guide").joinpath("start.md").read_text(encoding="utf8")
+    assert kind in start.replace("limits", "limit")
 
 
 MEET = {  # both sides are zero as two points meet, and the ratio tends to one

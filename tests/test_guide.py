@@ -92,9 +92,7 @@ def test_a_topic_fits_a_terminal(topic, capsys, monkeypatch):
 def test_a_topic_that_is_none_is_one_sentence(capsys):
     assert main(["guide", "verdict"]) == 2
     said = capsys.readouterr().err
-    assert (
-        "topic='verdict' has no page. Try one of: start, questions, say, limits, verdicts" in said
-    )
+    assert f"topic='verdict' has no page. Try one of: {', '.join([*TOPICS][:5])}" in said
 
 
 def _blocks(text, *kinds):
@@ -178,3 +176,31 @@ def test_every_command_of_the_start_runs(place, capsys, monkeypatch):
         if words == ["verify", "mine.hoelder", "--import", "mine"]:
             assert "attained" in printed.out
     assert "|<x, y>| <= max" in Path("audit/audit.md").read_text()
+
+
+BY_HAND = {
+    "curvature": (3, "tests/test_readme.py runs them"),
+    "engines": (1, "tests/test_engines.py starts such a pool"),
+    "evidence": (1, "tests/test_readme.py runs it"),
+    "figures": (4, "tests/test_readme.py runs the last; the others name a network of the reader"),
+    "limits": (1, "tests/test_readme.py runs it"),
+    "programs": (2, "tests/test_readme.py runs them"),
+    "questions": (1, "a search of five seconds"),
+    "say": (2, "tests/test_readme.py runs them"),
+    "source": (1, "the file of a reader's paper, with dots"),
+    "start": (3, "another test of this file loads them as one paper"),
+}
+"""The number of Python blocks of a page that the test below does not run, and the reason. The test
+runs every block of another page alone."""
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_each_python_block_of_a_page_runs(topic, tmp_path, monkeypatch):
+    text = (FOLDER / f"{topic}.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    if topic in BY_HAND:
+        assert len(blocks) == BY_HAND[topic][0]
+        return
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(block, {"__name__": topic})

@@ -47,7 +47,7 @@ def test_a_sum_without_one_of_its_parts_is_said(pages):
     whole = page.read_text(encoding="utf8")
     page.write_text(re.sub(r"\d+ approached", "0 approached", whole), encoding="utf8")
     (line,) = RECORD["wrong_sums"](pages)
-    assert line.endswith("is not 507. Try python .github/record.py")
+    assert re.search(r"is not \d+. Try python .github/record.py$", line)
     page.write_text(re.sub(r", \d+ approached", "", whole), encoding="utf8")
     assert list(RECORD["wrong_sums"](pages)) != []
 

@@ -1,5 +1,8 @@
 """Constants on record: in place of those of the same form, without seconds and long instances."""
 
+import math
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -87,6 +90,12 @@ def _slips(found, worst):
         yield f"ratio {found.ratio}, and `verify` has {worst} on record"
 
 
+def _value_of(text, size):
+    """The number that a closed form or a law denotes; a space stands for a product."""
+    names = {name: getattr(math, name) for name in ("sqrt", "log", "pi", "e")} | dict(size)
+    return eval(re.sub(r"(?<=[\w)]) (?=[\w(])", "*", text).replace("^", "**"), names)
+
+
 @pytest.mark.parametrize("paper", load_papers(), ids=lambda paper: paper.id)
 def test_a_constant_on_record_agrees_with_what_stands_beside_it(paper):
     """Halves, copied lines and changed sizes are seen without any evaluation."""
@@ -95,11 +104,16 @@ def test_a_constant_on_record_agrees_with_what_stands_beside_it(paper):
         statement, name = find_statement(one.id), f"{one.id} {one.form}"
         sizes = [Size(found.size) for found in one.sizes]
         assert sorted(map(repr, sizes)) == sorted(map(repr, statement.sizes)), name
+        assert (one.label, one.formula) == (statement.label, statement.formula), name
         several = len(sizes) > 1
         for found in one.sizes:
             there = worst[one.id][one.form]
             known = there.get(repr(Size(found.size)), 0 if several else there["worst"])
             assert [*_slips(found, known)] == [], f"{name} at {found.size}"
+            texts = [found.closed.text] if found.closed else []
+            for text in [*texts, *([one.law] if one.law else [])]:
+                value = _value_of(text, found.size)
+                assert value == pytest.approx(found.ratio, rel=1e-6), f"{name}: {text}"
             for entry, chosen in (statement.over or {}).items():
                 if entry in found.instance:
                     shape = np.shape(found.instance[entry])

@@ -54,7 +54,7 @@ def test_sizes_by_axes(claim):
         ({"T": ()}, "finite numbers"), ({"T": (True,)}, "finite numbers"),
         ({"T": (math.inf,)}, "finite numbers"), ({"T": (2, math.nan)}, "finite numbers"),
         ({"T": (0,)}, "whole numbers from 1"), ({"T": (2.5,)}, "whole numbers from 1"),
-        ({"Q": (1,)}, "no axis 'Q'.*its axes: T, r"), ([{"T": 1}], "give a value for T, r"),
+        ({"Q": (1,)}, "no axis 'Q'.*its axes: T, r"), ([{"T": 1}], "must have a value for T, r"),
         ({"T": tuple(range(1, 14)), "r": (1, 2, 3, 4, 5)}, "sizes=65 combinations"),
     ],
 )  # fmt: skip

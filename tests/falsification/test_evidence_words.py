@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stubs import TENTH, column, measured, statement
 
-from jaxbounds.claims.statements import Form
+from jaxbounds.claims.statements import ON_AVERAGE, Form
 from jaxbounds.falsification.bench import Pool
 from jaxbounds.falsification.decide import Decision
 from jaxbounds.falsification.evidence import (
@@ -145,32 +145,36 @@ TWO = ({"d": 1}, {"d": 2}, {"d": 3})
 HALVES = np.repeat([0, 1], 2)
 
 
-@pytest.mark.parametrize(
-    "options, given, found",
-    [
-        ({}, {"value": [1, 3, 7, 5]}, {"d=1": 3.0, "d=2": 7.0}),
-        ({}, {"value": [1, 3, 7, 5], "counted": [1, 0, 0, 0]}, {"d=1": 1.0}),
-        # Frequencies over the level, of what is above the edge; means over means, or over nothing.
-        (
-            {"kind": "probability", "level": 0.2, "tolerance": TENTH},
-            {"value": [2, 0, 1 + TENTH, 2]},
-            {"d=1": 2.5, "d=2": 2.5},
-        ),
-        (
-            {"kind": "expectation"},
-            {"value": 0, "lhs": [1, 3, 1, 2], "rhs": [-1, -7, 1, -1]},
-            {"d=1": 0.5, "d=2": 1.5},
-        ),
-        (
-            {"kind": "rate", "forms": (Form(name="printed", sense="at most"),)},
-            {"value": [1, 2, 3, 4]},
-            {},
-        ),
-        ({"kind": "limit", "towards": {"d": INF}}, {"value": [1, 2, 3, 4]}, {}),
-    ],
-)
+BY_SIZE = [
+    ({}, {"value": [1, 3, 7, 5]}, {"d=1": 3.0, "d=2": 7.0}),
+    ({}, {"value": [1, 3, 7, 5], "counted": [1, 0, 0, 0]}, {"d=1": 1.0}),
+    # Frequencies over the level, of what is above the edge; means over means, or over nothing.
+    (
+        {"kind": "probability", "level": 0.2, "tolerance": TENTH},
+        {"value": [2, 0, 1 + TENTH, 2]},
+        {"d=1": 2.5, "d=2": 2.5},
+    ),
+    (
+        {"kind": "expectation"},
+        {"value": 0, "lhs": [1, 3, 1, 2], "rhs": [-1, -7, 1, -1]},
+        {"d=1": 0.5, "d=2": 1.5},
+    ),
+    (
+        {"kind": "rate", "forms": (Form(name="printed", sense="at most"),)},
+        {"value": [1, 2, 3, 4]},
+        {},
+    ),
+    ({"kind": "limit", "towards": {"d": INF}}, {"value": [1, 2, 3, 4]}, {}),
+]
+
+
+@pytest.mark.parametrize("options, given, found", BY_SIZE)
 def test_the_worst_ratio_of_each_size(options, given, found):
     assert by_size(statement(sizes=TWO, **options), column(**given, sizes=HALVES)) == found
+
+
+def test_each_kind_without_a_deciding_instance_has_a_ratio_of_each_size():
+    assert {options.get("kind") for options, _, _ in BY_SIZE} >= {*ON_AVERAGE}
 
 
 # What is no evidence

@@ -327,7 +327,7 @@ def refused(words, **changed):
         ("show='acc', expected one of the metrics: loss", {"show": "acc"}),
         ("returns .*, expected a dict", {"measure": lambda lane, state: state["w"][0]}),
         ("returns type=list for 'a'", {"measure": lambda lane, state: {"a": [state["w"]]}}),
-        ("returns name=3", {"measure": lambda lane, state: {3: state["w"]}}),
+        ("returns the metric name=3", {"measure": lambda lane, state: {3: state["w"]}}),
         ("is list|is float without an axis", {"lanes": {"rate": [0.1, 0.2]}}),
         (": 3, .*: 2", {"lanes": {"key": lanes()["key"], "rate": np.ones(2, np.float32)}}),
         ("single old-style key", {"lanes": {"key": jax.random.PRNGKey(0)}}),
