@@ -258,7 +258,7 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
     refused = {
         r"Try --weights FOLDER": replace(tuned, weights=""),
         r"Try --data FOLDER.*pip download": replace(TOY, source="file"),
-        r"heads=3 do not divide": replace(tuned, heads=(2, 3)),
+        r"heads=3, expected a divisor": replace(tuned, heads=(2, 3)),
         r"heads=8, but the pretrained network has only 4 heads": replace(
             tuned, arms=("prune",), heads=(8,)
         ),

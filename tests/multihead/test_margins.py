@@ -259,7 +259,7 @@ def test_samples_without_margin_are_refused(x64):
     model = _context(4, 2, 1.2, 1, 0.05)
     data = _drawn(model, jax.random.key(1), 4)
     flipped = {"X": jnp.concatenate([data["X"]] * 2), "y": jnp.concatenate([data["y"], -data["y"]])}
-    with pytest.raises(ValueError, match="P3 fails"):
+    with pytest.raises(ValueError, match="property P3 of a good start"):
         certified_run(data, flipped, 20)
 
 
