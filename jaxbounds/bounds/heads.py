@@ -46,9 +46,9 @@ RUN = (
 FUNCTION = "whether the network computes model (2) of U and W: only the names U and W suggest this"
 
 AGREE = 1e-3
-"""A network's outputs count as the outputs of model (2) if they differ by at most this value,
-relative to the largest output. The tolerance is needed because the network may compute in float32.
-A larger value accepts more networks as model (2)."""
+"""A network's outputs count as the outputs of the paper's model (2) if they differ by at most this
+value, relative to the largest output. The tolerance is needed because the network may compute in
+float32. A larger value accepts more networks as model (2)."""
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:

@@ -120,7 +120,7 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Return a paper's result for the network; unusable data and exceptions become reasons in it.
+    """Return a paper's result for the network; refused data and exceptions become its `reasons`.
 
     Args:
         paper: the result to complete; it already names the paper and has no bound yet.

@@ -22,8 +22,8 @@ class PaperBound:
         assumed: the caller's assumptions about the loss and the probability.
         value: the bound; None without data, or if the bound does not apply.
         trivial: a bound that holds for every network; None if no trivial bound is known.
-        from_size: the least number of samples at which the bound is better than `trivial`, for the
-            present norms; None if this number exceeds 2^60, or if `value` is None.
+        from_size: the least number of samples at which the bound is better than `trivial`, if the
+            norms stay unchanged. None if `value` is None or the number exceeds 2^60.
         to_size: the largest number of samples at which the bound is better than `trivial`; None if
             the number of samples has no upper limit.
         details: the intermediate quantities of the paper's bound, such as the norms for seqlength,

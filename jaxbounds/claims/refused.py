@@ -82,7 +82,7 @@ class Careful(type):
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Make constructors raise exceptions in a `with` block, even inside a block of `collecting`."""
+    """Let constructors raise exceptions in a `with` block, even while a file is loaded."""
     token = _collecting.set(False)
     try:
         yield

@@ -38,7 +38,7 @@ FIELDS: dict[str, Any] = {
     "topic": {"type": "string", "description": "guide: the topic"},
     "text": {"type": "string", "description": "guide: the page"},
 }
-"""The fields of an answer; every answer has `command` and `status`."""
+"""The fields of a command's --json answer; every answer has `command` and `status`."""
 
 _answer: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
     "answer", default=None

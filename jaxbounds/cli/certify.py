@@ -59,10 +59,10 @@ def certify(
     or names domains. If a named statement, or a statement of your own, stores no counterexample,
     the command first searches for one. The command needs the extra `certify` (python-flint).
 
-    The exit status is 0 when every form is disproved (even if only as coded) or proved. The exit
-    status is 1 when a form is undecided or the run was interrupted. The exit status is 2 on bad
-    usage, 3 when the command cannot write, and 130 when the run was interrupted before the command
-    began to certify.
+    The exit status is 0 when every form is disproved (a disproof of its code alone counts) or
+    proved. The exit status is 1 when a form is undecided or the run was interrupted. The exit
+    status is 2 on bad usage, 3 when the command cannot write, and 130 when the run was interrupted
+    before the command began to certify.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python

@@ -52,7 +52,7 @@ this number is larger, the library mistakes more small violations for rounding.
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """Return a function from a paper's name to its files with this claim; no saved code runs.
+    """Return a function from a paper's name to files that state the saved claim.
 
     Raises:
         Refused: if the file holds no saved claim, or the claim has no readable code. The error also

@@ -66,7 +66,7 @@ longer."""
 
 
 class Settled(NamedTuple):
-    """The constant over finite sets.
+    """The largest ratio lhs/rhs that the search found over finite sets.
 
     Attributes:
         point: the instance with the largest ratio lhs/rhs found.

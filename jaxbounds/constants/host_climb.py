@@ -40,7 +40,7 @@ ratio lhs/rhs by less than this fraction.
 If this fraction is larger, the climb changes its step length earlier.
 """
 GAINED = 1e-15
-"""A ratio lhs/rhs counts as no larger if its relative gain is below this value.
+"""A climb (ascent of lhs/rhs) ignores an increase of lhs/rhs below this fraction of lhs/rhs.
 
 If this limit on the gain is larger, climbs end earlier.
 """

@@ -57,7 +57,7 @@ def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
 def _fitted(
     at: Sequence[float], values: Sequence[Fraction], top: int, bottom: int
 ) -> tuple[list[int], list[int]] | None:
-    """Return integer coefficients of P and Q, highest first, with P = value * Q; else None."""
+    """Return integer coefficients (highest first) of P and Q with P(n) = value Q(n), or None."""
     rows = [
         [Fraction(n) ** k for k in range(top, -1, -1)]
         + [-v * Fraction(n) ** k for k in range(bottom, -1, -1)]

@@ -42,8 +42,7 @@ time.
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
 ROUNDS = 100
-"""The largest number of rounds of starting instances; a search with a larger number takes
-longer.
+"""The search climbs from new starting instances at most this many times; more times take longer.
 """
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
 """The lengths of test moves, relative to the moved entry. A constant is settled only if no test
@@ -65,8 +64,8 @@ FAR = (10, 20, 40)
 """The binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
 """An integer may have further, undrawn values if more than this share of random instances (draws)
-has a value that no other draw has. If this share of draws is larger, more constants count as
-settled."""
+has a value that no other draw has. If this share of draws is larger, the search takes more lists of
+drawn values for complete."""
 MANY = 256
 """The number of random draws that only show which values integers take; the search does not measure
 lhs/rhs at these draws.

@@ -104,8 +104,8 @@ class SharpConstant:
         label: the label of the statement in the paper, for example "Lemma 6".
         formula: the formula of the statement, in plain text.
         sizes: the finding about the constant at each size.
-        dependence: the exponent with which C grows in each axis that varies.
-        residual: the largest error of log C at a size in the fit that gives these exponents.
+        dependence: the exponent with which C grows in each size axis (such as T or d) that varies.
+        residual: the largest error of log C in the fit of the exponents of `dependence`.
         law: a formula for C in the axes, such as "sqrt(T d)", if it agrees with all closed forms
             and exponents; else empty.
         seed: the seed of the random draws of the search.

@@ -23,9 +23,9 @@ SIGMAS = (1.0, 2.0, 3.0, 10.0)
 "log-normal" (random factors).
 """
 EACH = 16
-"""The number of changed instances of each kind that `further` makes. The best instance and a few
-others become starts of the search. A search with more changed instances finds better starts and
-takes longer.
+"""`further` makes this many changed instances for each kind of random change. The best instance and
+a few others become starts of the search. A search with more changed instances finds better starts
+and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
 """For each kind of instance, the number of starting instances besides the kind's best instance.

@@ -21,8 +21,8 @@ class Controlled(NamedTuple):
     Attributes:
         finding: the decision of the claim on the data set.
         control: the name of the claim's control; "" if the claim has no control.
-        after: the decision of the claim on the data set that the control changed; None if no claim
-            on that data set has this text.
+        after: the decision of the claim on the changed data set; None if no claim on the changed
+            data set has the claim's text.
     """
 
     finding: Finding

@@ -74,8 +74,8 @@ ENDS = 3
 at the last instance. Each decision by ball arithmetic takes seconds, so a larger number takes
 longer."""
 TRIED = 64
-"""The search looks for plain instances (see `PLAIN`) among at most this many instances with equal
-sides. A larger number takes longer."""
+"""From at most this many instances with equal sides, the search looks for plain instances, whose
+entries are neither tiny nor huge. A larger number takes longer."""
 PLAIN = 1e6
 """Bound on the absolute values of a plain instance's nonzero entries, which lie between 1 / PLAIN
 and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value counts more
@@ -167,7 +167,7 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
     Args:
         way: the way (sequence of instances) from `start` to `last`.
         start: the instance at which the way (sequence of instances) starts.
-        last: the projection of the last instance on the way.
+        last: the last instance on the way, moved onto the sets of its arrays.
     """
     before, after = way.moved(start), way.moved(last)
     with np.errstate(all="ignore"):
@@ -246,9 +246,7 @@ def _along(
 
 
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
-    """Return a threshold for the sides of each instance.
-
-    If a side exceeds the threshold, rounding moves the ratio by at most `CLOSE`.
+    """Return, for each instance, a size; rounding hardly changes the ratio of larger sides.
     """
     with contextlib.suppress(NotInterpreted):
         return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
@@ -286,8 +284,8 @@ def plain_equalities(
 
     The entries of a plain instance are neither tiny nor huge (see `PLAIN`).
 
-    The function yields an instance with two zero sides only if one side of the bound is always
-    zero, and the sides sum nonzero terms.
+    Instances with two zero sides count only if one side of the bound is always zero, and the
+    computation adds nonzero terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))

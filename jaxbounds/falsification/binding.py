@@ -66,7 +66,7 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch as `_side_by_side` does, but with a separate program for each wrong function.
+    """Measure a batch with correct functions, then with one wrong function in each new program.
 
     If a mistake makes `evaluate` raise, the result for this mistake is None.
     """

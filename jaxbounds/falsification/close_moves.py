@@ -25,9 +25,9 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""The cost of one step of a chain (one run of random moves), counted in gradient steps of the
-budget. TOGETHER is the cost if the instance has two arrays of equal shape, and DECADES otherwise. A
-smaller number makes longer chains, which find steeper quotients and take longer.
+"""One step of a chain (one run of random moves) replaces this many gradient steps of the search.
+TOGETHER is for instances with two arrays of equal shape, and DECADES for all other instances. A
+smaller number makes longer chains, which find larger ratios and take longer.
 """
 CLOSEST = 8.0
 """Two points come closer by at most this many powers of ten in one step.

@@ -60,7 +60,7 @@ def violation(statement: Statement, m: Measured, /) -> Reals:
 
 
 def _unknown(m: Measured) -> np.ndarray:
-    """Return a mask of the measurements that hold a NaN; a negative error counts as NaN."""
+    """Return a mask of the measurements with a NaN; `Measured` stores a negative error as NaN."""
     return np.isnan(m.value) | np.isnan(m.low) | np.isnan(m.high) | np.isnan(m.error)
 
 

@@ -69,8 +69,9 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 """In a trial step on a simplex, the entries are multiplied by factors up to e^x, for each x in this
 tuple. More exponents take longer."""
 TINY = 1e-9
-"""Before the search evaluates a gradient at a point of a simplex, it raises smaller entries to this
-share of their sum. A larger value ignores more points near a vertex of the simplex."""
+"""Before it evaluates a gradient, the search raises each entry of a simplex's point to at least
+this share of the sum of entries. A larger value ignores more points near a vertex of the
+simplex."""
 EXACT = 1e-3
 """For an `=`, the search for the entries that the claim says exist (`there_is`) ends when the sides
 differ by at most this share of the tolerance. A larger share accepts entries at which the sides
@@ -407,7 +408,7 @@ class Descent:
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """Return (squared length, step) of a Gauss-Newton step that increases `apart`."""
+    """Return (squared length, step) of a Gauss-Newton step that makes the vector `apart` longer."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)

@@ -139,7 +139,7 @@ def looked_again(
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Return the rows of up to `LESS` violations below the largest, the larger ones first."""
+    """Return the rows of up to eight smaller violations, in falling order."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]

@@ -80,8 +80,8 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 def falls_to_zero(m: Measured, /) -> bool:
     """Return whether one side is zero at every instance, while the other side comes near zero.
 
-    The near-control (a slightly wrong variant) changes a side by a share. If the side is zero, its
-    share is zero, so the near-control tests nothing.
+    The near-control (a slightly wrong variant) multiplies a side by a factor near one. A zero side
+    does not change, so the near-control tests nothing.
     """
     gap = np.abs(m.lhs - m.rhs)
     gap = gap[np.isfinite(gap)]

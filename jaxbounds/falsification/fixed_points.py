@@ -25,7 +25,7 @@ Points = tuple[Mapping[str, Any], ...]
 
 @dataclass(frozen=True)
 class _AtPoints:
-    """A function `evaluate` whose suprema and infima are values at given points."""
+    """A function `evaluate` that computes its suprema and infima at given points."""
 
     evaluate: Callable[[Instance, Size], Any]
     points: Points

@@ -1,6 +1,6 @@
-"""Tell whether sides are infinite by definition, as log 0 is, or only because floats overflow.
+"""Tell whether a claim's sides are infinite by definition (log 0), or only by overflow.
 
-Two sides that are infinite by definition satisfy `<=`, as KL(p, q) does where q is zero. An
+Two sides that are infinite by definition, such as KL(p, q) at an entry q = 0, satisfy `<=`. An
 overflow hides the sides, which may violate the claim.
 """
 
@@ -75,7 +75,7 @@ def without_overflow(bench: Bench, pool: Pool, column: Column, rows: np.ndarray,
         bench: the bench, an object that measures instances.
         pool: all instances measured so far.
         column: the measurements of one form (version of the claim) on the pool.
-        rows: the rows of the instances.
+        rows: the rows of these instances in the pool.
     """
     try:
         for program, part in _programs(bench, pool, column, rows):

@@ -197,17 +197,17 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
 def judged_limit(
     statement: Statement, m: Measured, sizes: np.ndarray, rounding: np.ndarray | None = None, /
 ) -> Trend:
-    """Decide a limit for each group of sizes that differ only in the parameter.
+    """Decide a limit for each group of sizes that differ only in the limit's parameter.
 
     The function returns the worst status of all groups of sizes.
 
-    The distance at a size is the largest distance of the sides at an instance that counts as
+    The distance at a size is the largest |lhs - rhs| of the instances of this size that count as
     evidence.
 
     Args:
         statement: a statement about a limit of its left side.
         m: the measurements of one form (version of the claim) on all instances.
-        sizes: for each instance the index of its size.
+        sizes: for each instance the index of its size in `statement.sizes`.
         rounding: the absolute amount by which rounding may change the distance at each instance;
             NaN where it is unknown.
     """

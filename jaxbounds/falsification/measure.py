@@ -42,8 +42,8 @@ class Measured(NamedTuple):
 
     For a bound the value is lhs/rhs, which is at most one if the form is true; `lhs` is always the
     side claimed to be smaller. For `=` the value is the largest difference relative to the largest
-    entry; for a limit the value is the difference itself. `low` and `high` enclose the value, given
-    `Sides.error`. `low` is -inf if the violation depends on a search's estimate.
+    entry; for a limit the value is the difference itself. `low` and `high` enclose the value up to
+    the stated rounding error. `low` is -inf if the violation depends on a search's estimate.
 
     Attributes:
         value: the ratio of the sides, or for `=` their relative difference.
@@ -191,7 +191,7 @@ def measured(
         return functools.reduce(operator.and_, every, common)
 
     def row(part: Sequence[Any]) -> Any:
-        """Stack the numbers of the claim versions along a last axis.
+        """Stack one array for each form (version of the claim) along a last axis.
 
         A number that all versions share is repeated.
         """

@@ -30,9 +30,9 @@ DEEP = 4
 """The engine records values in objects nested to at most this many levels. A larger number records
 values at deeper levels of an object."""
 SMALL = 4096
-"""For an array of at most this many entries, the weights of its two recorded sums are a constant of
-the program. For a longer array, the program computes the weights itself. A larger number puts
-larger constants into the compiled programs.
+"""For an array of at most this many entries, the weights (factors of the entries in the recorded
+sums) are a constant of the program. For a longer array, the program computes these weights when it
+runs. A larger number puts larger constants into the compiled programs.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]

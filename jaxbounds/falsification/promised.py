@@ -205,7 +205,7 @@ class Promises:
         return evaluated(self.given, self.size, own, leaves, batch, index, outside=outside)
 
     def _climbed(self, batch: Instance, index: int) -> Tried:
-        """Decrease the ratio from each instance's best starting values of `there_is` entries."""
+        """Lower the ratio of the sides by descent from several values of the `there_is` entries."""
         if index not in self._descents:
             self._descents[index] = Descent(self.given, self.size, tuple(self.sets), index)
         descent = self._descents[index]

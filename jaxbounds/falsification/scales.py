@@ -383,7 +383,7 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
 
 def _of_limit(bench: Bench, pool: Pool, column: Column, form: int) -> Column:
-    """Measure, for each size, a limit's terms at the instance with the largest distance.
+    """Measure the size of the terms of a limit's sides, at the worst instance of each size.
 
     Terms that cancel may have larger rounding errors than the sides themselves.
     """
@@ -464,7 +464,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
-    """Measure one form (a version of the claim) on one instance, as `second_look` does."""
+    """Measure one form (a version of the claim) on one instance, with a second look at rounding."""
     batch = batch_of(instance)
     m = first = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):

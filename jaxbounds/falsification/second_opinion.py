@@ -249,7 +249,7 @@ def stands(
 
 
 def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: float) -> bool:
-    """Return whether most of a violation disappears at `there`, the projected instance."""
+    """Return whether most of a violation disappears at an instance in the hypotheses."""
     # One entry of an identity may differ beside larger entries.
     values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
     least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
@@ -315,7 +315,10 @@ def _exactly_there(
 def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Return whether ball arithmetic attributes a projected instance's violation to rounding."""
+    """Return whether ball arithmetic attributes a violation to rounding.
+
+    The arithmetic evaluates the instance projected onto the hypotheses.
+    """
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and said.clears
 
@@ -323,7 +326,7 @@ def clears_at_the_set(
 def meets_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Return whether both sides agree at the projected instance."""
+    """Return whether both sides agree at the instance projected onto the hypotheses."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and (said.equal or said.meeting)
 

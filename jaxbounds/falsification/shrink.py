@@ -28,7 +28,7 @@ instances, and measures more instances.
 
 
 def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
-    """Yield simpler instances: whole leaves rounded, then single entries set to zero or rounded."""
+    """Yield simpler instances: whole arrays rounded, then single entries set to zero or rounded."""
     moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
 
     def replaced(name: str, leaf: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Round the entries of the instances with a bound's largest ratios; measure the results.
+"""Round the entries of instances at which the sides of a bound have a ratio near one.
 
 A search ends near an equality case (an instance with equal sides), but its floats miss the case by
 rounding. An instance with rounded entries is often exactly the equality case, for example at unit
@@ -91,7 +91,7 @@ def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
 
 
 def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
-    """Add instances with round entries and equal sides (up to rounding) to a bound's pool.
+    """Add instances with round entries and equal sides (up to rounding) to the measured instances.
 
     The function rounds the entries of the instances with the largest ratios. For a strict claim it
     also adds rounded instances at which both sides are zero.

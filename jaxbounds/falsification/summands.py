@@ -1,4 +1,4 @@
-"""Compute the size of the terms that a program sums, and the changes that other roundings cause.
+"""Compute the size of the terms that a program sums, and the changes by other rounding errors.
 
 NumPy runs the program several times, equation by equation. The first run uses the unperturbed
 numbers. Every later run perturbs each number that may be rounded by a known relative amount. The
@@ -37,7 +37,7 @@ perturbation.
 """
 SHAKEN = 2.0**-50
 """Relative amount by which a run perturbs each number to imitate other roundings: eight units in
-the last place. A larger amount lets more results count as rounding.
+the last place. A larger amount lets more changes of results count as rounding errors.
 """
 PAIRS = 2
 """Number of pairs of runs with opposite perturbations; the largest change of a result over all

@@ -58,7 +58,7 @@ class TraceWatch:
     """Records events while JAX traces a statement, or while the statement runs outside JAX.
 
     Attributes:
-        called: the full names of the judged functions that ran.
+        called: the full names of the functions under test that the statement called.
         narrow: the operations that round to fewer digits than float64.
         constants: the types and shapes of constants with fewer digits than float64.
         approximate: the names of JAX's functions that are less accurate than float64.
@@ -128,7 +128,7 @@ class TraceWatch:
         return {"called": sorted(self.called)} | {name: list(getattr(self, name)) for name in names}
 
     def recall(self, seen: dict[str, list[str]], /) -> None:
-        """Add the record of an earlier trace of a program."""
+        """Add the record of an earlier trace, which `seen` returned."""
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
         self.constants = tuple(dict.fromkeys([*self.constants, *seen.get("constants", ())]))

@@ -27,8 +27,8 @@ Value = TypeVar("Value")
 MARK = ".jaxbounds"
 FORMAT = "jaxbounds-folder-1"
 HEAD = 2**16
-"""The largest number of bytes of a file's first line that `Marked` compares with the recorded line.
-If this number of bytes is larger, `Marked` reads longer lines.
+"""The largest number of bytes of a file's first line whose digest (SHA-256) `Marked` compares with
+the recorded digest. If this number of bytes is larger, `Marked` reads longer lines.
 """
 
 

@@ -321,7 +321,7 @@ _SPREAD = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
 
 
 class _Maker:
-    """The equations of a program, by the variables that they make."""
+    """A program's equations, each found by a variable that it computes."""
 
     def __init__(self, program: Jaxpr) -> None:
         self._made = {v: eqn for eqn in program.eqns for v in eqn.outvars}
@@ -332,7 +332,7 @@ class _Maker:
         return eqn if eqn is not None and (not names or eqn.primitive.name in names) else None
 
     def source(self, atom: Any) -> tuple[Any, tuple[JaxprEqn, ...]]:
-        """Return the atom from which broadcasts make an atom, and these broadcasts in order."""
+        """Undo changes of an array's shape; return the original array and the changes in order."""
         moves: list[JaxprEqn] = []
         while (eqn := self.of(atom, *_SPREAD)) is not None:
             moves.insert(0, eqn)

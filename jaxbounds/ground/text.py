@@ -7,7 +7,7 @@ _FORMATTING = "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
 """Invisible characters that change the direction of the text or break a line."""
 _UNPRINTED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_FORMATTING}]")
 r"""The characters that `printable` replaces: control characters except newlines and tabs, lone
-surrogates, and `_FORMATTING`."""
+surrogates, and characters that change the direction of text."""
 
 
 def printable(text: str, /) -> str:

@@ -39,7 +39,7 @@ def flatten(params: Params, /) -> Float[Array, " P"]:
 
 
 def unflatten(point: Float[Array, " P"], like: Params, /) -> Params:
-    """Return the parameters, with the shapes of `like`, from which `flatten` made this vector."""
+    """Invert `flatten`: return a vector as parameters with the shapes of `like`."""
     heads, outer = like["U"].shape[0], like["U"][0].size
     rows = point.reshape(heads, -1)
     return {

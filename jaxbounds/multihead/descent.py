@@ -268,7 +268,10 @@ def loss_bound(
 
 
 def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
-    """Return (1 + reach) D, a bound on ||theta_k - theta_0||; the paper prints 4 D."""
+    """Return (1 + reach) D, a bound on ||theta_k - theta_0||; the paper prints 4 D.
+
+    The number reach D bounds ||theta_k - theta||.
+    """
     return (1 + _weight_and_reach(constants, s)[1]) * s.distance
 
 

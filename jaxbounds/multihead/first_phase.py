@@ -48,7 +48,7 @@ def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " 
 
 
 def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
-    """Return (zeta / 2) u*, the centre of Lemma 2 and equation (102).
+    """Return (zeta / 2) u*, which Lemma 2 and equation (102) print as the centre of u1.
 
     The true mean (zeta / 4) u* of u1 is half of (zeta / 2) u* (erratum E2).
     """

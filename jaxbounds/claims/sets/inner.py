@@ -26,7 +26,7 @@ _given: ContextVar[Iterator[Mapping[str, Any]] | None] = ContextVar("_given", de
 
 
 class Best(NamedTuple):
-    """The best point that a search found.
+    """The best point of a product of sets that a search found.
 
     Attributes:
         point: a dict with one entry for each set, under the set's key.

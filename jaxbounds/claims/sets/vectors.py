@@ -270,9 +270,9 @@ class Ball(Set):
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart: a map from the entries if p = infinity, else from radius and angles.
+        """Return one map onto the set: from entries if p = infinity, else from radius and angles.
 
-        For arrays with a single entry, the chart is a map from the entry, too.
+        For arrays with a single entry, the map is from the entry, too.
 
         Raises:
             Refused: if p is neither 2 nor infinity, and the arrays have more than one entry.
@@ -389,7 +389,7 @@ class Signs(Set):
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the indices `rows`; a binary digit 1 means the entry `scale`."""
+        """Return the points with these indices; each binary digit gives an entry's sign."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

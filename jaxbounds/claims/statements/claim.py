@@ -49,7 +49,7 @@ cuts longer names. If this number of characters is larger, printed tables are wi
 
 
 def _refused(problem: Exception, *given: Any, **named: Any) -> Statement:
-    """Return the placeholder of a claim that the library refuses."""
+    """Return a placeholder `Statement` for arguments of `claim` that the library refuses."""
     name = given[0] if given else named.get("id")
     twins = _twins_of(named.get("false", ()))
     return Statement.refused_as(problem, {**named, "id": name, "forms": twins})

@@ -167,7 +167,10 @@ class Paper:
     depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse statements of other papers, repeated ids, unknown errata, an empty `survives`."""
+        """Refuse statements of other papers, repeated ids and unknown errata.
+
+        A paper with errata needs a text in `survives`.
+        """
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise Refused(

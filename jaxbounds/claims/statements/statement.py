@@ -282,7 +282,7 @@ class Statement(metaclass=Careful):
 
     @property
     def control_in_words(self) -> str:
-        """The control (a deliberately false variant) in words: the statement's or the engine's."""
+        """A description of the control (a deliberately false variant of the claim)."""
         own = ENGINES_CONTROL.get(self.kind, ENGINES_CONTROL[self.is_bound])
         return self.control.strip() or own
 

@@ -135,8 +135,8 @@ class TwoSides:
         name: the id of the statement, which messages name.
 
     Attributes:
-        sides: the sides of all forms, without repetitions, and the error. If the code of a side or
-            of the error changes, stored verdicts become stale.
+        sides: the functions or numbers of all sides, each once, and the rounding error `error`. If
+            the code of a side or of the error changes, stored verdicts become stale.
     """
 
     def __init__(

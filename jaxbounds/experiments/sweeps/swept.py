@@ -1,4 +1,4 @@
-"""Make lanes from seeds and grids, and hold the results of a sweep over lanes."""
+"""Make lanes (training runs) from seeds and grids, and hold the results of all lanes."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -134,7 +134,7 @@ def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
 
 
 def _not_finite(values: np.ndarray) -> np.ndarray:
-    """Tell for each lane and recorded step whether an entry is NaN or infinite, for any type."""
+    """Tell for each lane (run) and recorded step whether a value is NaN or infinite."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return np.zeros(values.shape[:2], bool)
     wide = values.astype(np.float32) if _special(values.dtype) else values
@@ -159,7 +159,7 @@ def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until
 
 
 def among(swept: Swept, own: range, count: int, /) -> Swept:
-    """Return the result for all lanes (runs), with zeros for lanes outside of the share `own`."""
+    """Extend the result of the lanes (runs) `own` to all lanes, with zeros for the other lanes."""
 
     def one(part: Any) -> Any:
         data = np.asarray(plain(part))

@@ -1,10 +1,11 @@
-"""The model of Figures 2 to 5: H equal heads, with the sample axis last, and its measurements.
+"""Compute the model of Figures 2 to 5 (H equal heads) and its measurements.
 
-All heads have equal start parameters (zero) and therefore stay equal. `EqualHeads` is the fast path
-of `MultiHeadAttention`. `EqualHeads` stores the parameters of one head only, in arrays whose
-leading axis has length one. `tie` returns the parameters of one head from the parameters of H equal
-heads, and `untie` returns the parameters of the H heads from the parameters of one head. The order
-(tokens, coordinates, samples) makes the tiny matrices of these models fast on a CPU.
+All heads have equal start parameters (zero) and therefore stay equal. `EqualHeads` computes the
+same outputs as `MultiHeadAttention`, faster. `EqualHeads` stores the parameters of one head only,
+in arrays whose leading axis has length one. `tie` returns the parameters of one head from the
+parameters of H equal heads, and `untie` returns the parameters of the H heads from the parameters
+of one head. The order (tokens, coordinates, samples) makes the tiny matrices of these models fast
+on a CPU.
 """
 
 import functools

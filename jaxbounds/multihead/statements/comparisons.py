@@ -186,7 +186,7 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Compare log C of the display below (12) with the log C at which (12) is an equality.
+    """Compare log C in the display below (12) with the log C that makes (12) an equality.
 
     This comparison assumes S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n)
     H^{p - 1/2} / C.

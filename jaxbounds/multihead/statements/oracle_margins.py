@@ -36,7 +36,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _above_linear(c: Context, form: str, margin: Array) -> Sides:
-    """Compare gamma_lin with the margin; the control, a false bound, replaces Z_mu by Z_mu / 2."""
+    """Compare gamma_lin with a measured margin; the false control replaces Z_mu by Z_mu / 2."""
     bound, wrong = (gamma_linear(replace(c, Z_mu=share * c.Z_mu)) for share in (1, 0.5))
     pairs = {form: (bound, margin), "control": (wrong, margin)}
     return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z))

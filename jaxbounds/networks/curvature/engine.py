@@ -30,9 +30,9 @@ from jaxbounds.programs.traces import equations
 SHORT = 8
 """The factor that decides whether a block of parameters gets a compiled program of its own.
 
-A block gets its own program if the program for all parameters has more equations than this factor
-times the equations of the block's program. A larger factor means that fewer programs are compiled,
-and that products with blocks are slower.
+A block gets its own program if this program has fewer equations than the program for all
+parameters, divided by this factor. A larger factor means that fewer programs are compiled, and that
+products with blocks are slower.
 """
 
 

@@ -195,7 +195,8 @@ def pairs_in(
         least: the smallest number of products of the matrix with vectors.
         space: the dimension of the vectors; a Krylov run never needs more products than this
             dimension.
-        floor: the value below which the upper end need not converge; see `pairs_of`.
+        floor: a number; if the upper end of the spectrum lies below it, the upper eigenpairs need
+            not converge.
     """
     limit = int(dynamic["iterations"])
     limit = min(limit, space) if run.rows >= space else limit

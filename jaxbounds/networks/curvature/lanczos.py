@@ -5,9 +5,9 @@ because the next off-diagonal entry is rounding noise. A division by this off-di
 vectors that are not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of
 small data sets are rank-deficient, so an exhausted Krylov space is the normal case. This module
 orthogonalises every new vector against the whole basis. If the remainder of the new vector is no
-larger than rounding noise, the iteration adds an equal part of a random orthogonal direction. The
-random direction also lets the iteration find repeated eigenvalues. The iteration keeps the
-remainder, because the remainder may have a component along an eigenvector that the basis still
+larger than rounding noise, the iteration adds a random orthogonal direction of the remainder's
+length. The random direction also lets the iteration find repeated eigenvalues. The iteration keeps
+the remainder, because the remainder may have a component along an eigenvector that the basis still
 lacks.
 
 The Krylov basis has room for a fixed number of vectors (rows). When the basis is full, the

@@ -193,7 +193,10 @@ class Problem(NamedTuple):
         return total
 
     def leafwise(self) -> Callable[[list[Array]], list[Array]]:
-        """Return the map v -> A v (A is the matrix) on lists of leaves, for at most one batch."""
+        """Return the product v -> A v with the matrix A, as a function of lists of arrays.
+
+        The loss has at most one batch.
+        """
         batch = () if self.groups is None else (
             jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked),
         )  # fmt: skip
@@ -208,7 +211,7 @@ class Problem(NamedTuple):
         return lambda x: self.loss.outputs(at(x), *batch)  # type: ignore[attr-defined]
 
     def _bend(self, outputs: Any, batch: tuple) -> Callable:
-        """Return a function that multiplies a vector by the Hessian of the outer loss."""
+        """Return a function that multiplies by the Hessian of the loss in the network's outputs."""
         outer = self.loss.outer  # type: ignore[attr-defined]
         return lambda z: slope_product(
             jax.grad(lambda o: outer(o, *batch)), outputs, z, ruled=self.ruled

@@ -62,7 +62,7 @@ def bytes_of_program(program: Any, /) -> int:
 
 
 class Program:
-    """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
+    """A computation (kernel) about one loss, compiled once for each shape of its arguments."""
 
     def __init__(
         self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
@@ -104,7 +104,7 @@ class Program:
 
 
 def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
-    """Return the largest entry of the gradient at the parameters plus `dynamic["step"]`."""
+    """Return the gradient's largest entry at the parameters, moved by `dynamic["step"]`."""
     at = problem.point + dynamic["step"] * (1 + jnp.abs(problem.point))
     return jnp.max(jnp.abs(jax.grad(problem.value)(at)))
 

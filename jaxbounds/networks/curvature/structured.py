@@ -34,8 +34,8 @@ class CertifiedExtremes(NamedTuple):
             eigenvalue below `high`.
         bracket_maximum: an interval (low, high) with at least one eigenvalue above `low` and no
             eigenvalue above `high`.
-        certified: whether both brackets are proved (up to rounding in the counts) and no wider than
-            the caller wanted.
+        certified: whether both intervals are proved (up to rounding in the counts) and no wider
+            than the caller wanted.
         bisections: the number of eigenvalue counts that the bisection needed; 0 if Lanczos
             candidates were certified at once.
     """

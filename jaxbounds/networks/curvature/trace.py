@@ -129,7 +129,7 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
 
 
 def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return the exact trace in a subspace, each probe's estimate outside of it, and the loss."""
+    """Return the exact trace in a subspace, the estimates of the remaining trace, and the loss."""
     selection = problem.selection
     found = _estimated(
         problem.operator(), selection.size, selection.dtype, dynamic["key"], static, hosted=False
