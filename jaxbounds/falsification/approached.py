@@ -331,7 +331,7 @@ def approached(
         column: the measurements of one form (version of the claim) on all instances.
         index: the index of the form among the statement's forms (versions of the claim).
         form: the form (a version of the claim), which is a bound with a worst ratio near one.
-        referee: the referee, which decides by ball arithmetic whether the sides certainly differ.
+        referee: the referee (ball arithmetic), which decides whether the sides certainly differ.
     """
     statement, m = bench.statement, column.measured
     if statement.host or not statement.is_bound or statement.there_is is not None:

@@ -117,9 +117,9 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 def printed_product_norms(*, de: int, eps: float) -> Norms:
     """Return the rates of Lemma 22's bounds (every constant is 1).
 
-    Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W
-    have l_1 norm at most 1, and biases are at most 1. The field `outer` of the result is the bound
-    on |a| sqrt(m), not on |a|.
+    Let u = log(de/eps)/eps. Then the width m is at most de^3 u^2, and |a| <= de^{5/2} u^{3/2} /
+    sqrt(m). Rows of W have l_1 norm at most 1, and biases are at most 1. The field `outer` of the
+    result is the bound on |a| sqrt(m), not on |a|.
     """
     unit = math.log(de / eps) / eps
     return Norms(de**3 * unit**2, de**2.5 * unit**1.5, 1.0, 1.0)

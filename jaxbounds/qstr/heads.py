@@ -71,7 +71,7 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     """Return Proposition 3's sharpened bound: risk >= (1 - H/q)(1 - H/d) for H < min(q, d).
 
     At a position whose own token is zero, head h has a slope in R^d (the derivative of a logit with
-    respect to the attended token). Head h also has a vector of attention weights in R^q. The H
+    respect to the attended token). The attention weights of head h form a vector in R^q. The H
     slopes span a subspace S. The H vectors of attention weights span a subspace A. The logits
     determine the projection of the tokens on S x R^q, and the outputs determine the projection on
     R^d x A. Both S x R^q and R^d x A contain S x A, and the paper counts the dimension of S x A

@@ -22,7 +22,7 @@ for v in json.load(open(sys.argv[1])):
     lines.append("\\t".join([v["id"], v["form"], v["status"], v["evidence"], ratio]))
 print(hashlib.sha256("\\n".join(sorted(lines)).encode()).hexdigest())
 """
-"""A program in plain Python that computes the digest from verdicts.json."""
+"""A program in plain Python that computes the digest of a run's findings from verdicts.json."""
 
 
 def _line(verdict: Verdict) -> str:

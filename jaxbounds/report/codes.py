@@ -25,7 +25,7 @@ def explained(paper: Paper, /) -> dict[str, str]:
 
 
 def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
-    """Return the codes that occur in a text, each once, in the order of the text.
+    """Return the codes (such as S6) that occur in a text, each once, in the order of the text.
 
     Args:
         words: the text.

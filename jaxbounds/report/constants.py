@@ -39,7 +39,7 @@ def constants_schema() -> Schema:
 
 
 def _decimals(found: AtSize) -> str:
-    """Return the ratio with its certain digits, at most ten.
+    """Return the ratio lhs/rhs with its certified digits, at most ten.
 
     "~" marks a ratio that is not certified.
     """

@@ -71,7 +71,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], /) -> str:
 
 
 def bullets(items: Sequence[str], /) -> str:
-    """Return a list; further lines of an item are indented."""
+    """Return a Markdown list of the items; further lines of an item are indented."""
     return "\n".join("- " + item.replace("\n", "\n  ") for item in items)
 
 

@@ -73,10 +73,10 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of one call for several pieces, or a `Died` if the worker died.
+    """Return the results that a worker computed in one call, or a `Died` if the worker died.
 
     Raises:
-        Refused: if workers cannot run these pieces at all, or the executor has shut down.
+        Refused: if workers cannot run this work at all, or the executor has shut down.
         Exception: any exception that the function `work` itself raised.
     """
     try:

@@ -352,7 +352,7 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Mark the verdicts as `recorded` if the paper's records hold ratios of the statement."""
+        """Mark the verdicts as `recorded` if the paper's records hold the statement's ratios."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept

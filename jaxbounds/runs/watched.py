@@ -57,7 +57,7 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
 
 def rests_in(stored: Any, /) -> Rests:
-    """Return a result's dependencies from the parsed JSON of `Rests._asdict`.
+    """Return the dependencies of a result from the JSON in which `Rests._asdict` stored them.
 
     Raises:
         Refused: if the JSON does not have the form that `Rests._asdict` gives.

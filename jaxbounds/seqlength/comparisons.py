@@ -150,7 +150,7 @@ BOUNDS = {
 }
 """The bounds that the comparison evaluates, as a dictionary from names to functions.
 
-All bounds except the first use chaining and the Lipschitz constant 1 of softmax.
+All bounds except the first use chaining, and assume that softmax has the Lipschitz constant 1.
 """
 
 

@@ -77,7 +77,7 @@ class Circuit:
 
     @property
     def size(self) -> int:
-        """The size s of the circuit: the number of all gates, the input gates included."""
+        """The size s of the circuit: the number of its gates, including the input gates."""
         return self.inputs + sum(len(layer) for layer in self.layers)
 
     def gate_values(self, x: Bool[np.ndarray, "n m"], /) -> list[Bool[np.ndarray, "n r"]]:

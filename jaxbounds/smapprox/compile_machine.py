@@ -123,7 +123,8 @@ def compile_machine(
     Args:
         machine: a machine with any number of accepting and rejecting states.
         T: the number of steps, at least one; inputs may have up to T symbols.
-        adder: "ripple", the paper's bit-by-bit adder, or "lookahead", the three-layer adder.
+        adder: "ripple", the paper's adder, which adds bit by bit, or "lookahead", an adder of three
+            layers.
         correction: the rounding after every layer; None gives the uncorrected network.
         tape: A "two_way" tape computes exactly for cells of any sign. A "one_way" tape needs one
             bit less for positions, and a machine that never goes left of cell 1 (the run checks

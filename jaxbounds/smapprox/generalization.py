@@ -55,19 +55,15 @@ def l1_log_covering(
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    The centres of the balls are inside the l_1 ball, and scale = alpha / r. Maurey's method draws
-    V = +-alpha e_j with probabilities |theta_j| / alpha; the missing probability is divided equally
+    The centres of the balls are inside the l_1 ball, and scale = alpha / r. Maurey's method draws V
+    = +-alpha e_j with probabilities |theta_j| / alpha; the missing probability is divided equally
     between e_1 and -e_1. V-bar is the mean of K independent copies of V, and c = `shrinkage(K)`.
-    Then
-
-        E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
-                              <= alpha^2 / (1 + sqrt K)^2,
-
-    and there are C(2p + K - 1, K) <= (2p)^K such means. The distance of some scaled mean c V-bar
-    from theta is less than r if K = floor((scale - 1)^2) + 1. This K is at most scale^2, so the
-    cover's size N satisfies log N <= scale^2 log 2p. If the volume bound p log(1 + 2 scale) is
-    smaller, the function returns the volume bound. For scale < 1, a single ball covers the set.
-    Covers are strict: all distances are < r. All constants are explicit; no O(.) hides any of them.
+    Then E |c V-bar - theta|^2 <= alpha^2 / (1 + sqrt K)^2, and there are C(2p + K - 1, K) <= (2p)^K
+    such means. The distance of some scaled mean c V-bar from theta is less than r if K =
+    floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N satisfies log N <=
+    scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the function returns the
+    volume bound. For scale < 1, a single ball covers the set. Covers are strict: all distances are
+    < r. All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module also refuse

@@ -93,8 +93,8 @@ def outputs_by_look_up(
 ) -> Float[Array, "n"]:
     """Compute the network's outputs as `outputs` does, but by look-ups.
 
-    Weights that enter matrix products, such as the transition table, may differ from the compiler's
-    weights. All other weights must equal the compiler's weights. The values that this function
+    Weights in matrix products, such as the transition table, may differ from the weights that the
+    compiler set. All other weights must equal the compiler's weights. The values that this function
     computes equal the values that `outputs` computes. In networks without corrections, not only the
     values but also the derivatives are equal (see `look_up.run`).
 

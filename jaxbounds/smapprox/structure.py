@@ -3,10 +3,10 @@
 Almost all weights of the construction are zero. A layer copies most groups of coordinates without
 change, and computes a few groups from a few other groups. The attention of a layer compares
 position codes. If a code has n bits, the score of a key is n if the key equals the query, and at
-most n - 2 otherwise. The null key has the score n - 1. Hard attention therefore finds the keys that
-equal the query. If no key equals the query, it finds the null key. The function `read` recognises
-this structure in the weights. For any other structure it returns None. The module `look_up` runs
-networks with this structure.
+most n - 2 otherwise. An extra key, the null key, has the score n - 1. Hard attention therefore
+finds the keys that equal the query. If no key equals the query, it finds the null key. The function
+`read` recognises this structure in the weights. For any other structure it returns None. The module
+`look_up` runs networks with this structure.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
 
 
 class LookUp(NamedTuple):
-    """Hard attention that finds the keys with a given cell and leading bits of a timestep.
+    """Hard attention that finds the keys with a given cell and given leading bits of the timestep.
 
     Attributes:
         past: whether the keys are past steps (compared by pos2 and leading bits of pos1); if not,

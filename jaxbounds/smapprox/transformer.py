@@ -52,8 +52,8 @@ class Attention:
 
     Attributes:
         kind: "hard" averages over the maximisers (the paper's rule); "soft" is softmax.
-        straight_through: whether derivatives are surrogates (see `straight_through`); the computed
-            values are the same in both cases.
+        straight_through: whether derivatives are surrogates (a step function, for example, gets a
+            nonzero derivative); the computed values are the same in both cases.
         tie_tolerance: the distance from the maximum within which scores count as tied; 0 means
             exact ties.
     """
@@ -63,7 +63,7 @@ class Attention:
     tie_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse an unknown kind, and a tie tolerance that makes distinct scores equal."""
+        """Refuse a `kind` other than "hard" and "soft", and a tie tolerance outside of [0, 0.5)."""
         if self.kind not in ("hard", "soft"):
             raise Refused(
                 f"kind={self.kind!r} is unknown, expected 'hard' or 'soft'. Try kind='hard'"
@@ -83,8 +83,8 @@ class Attention:
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
         """Return an unnormalised attention weight (mass) for each key.
 
-        Return also the sum of all masses. A forbidden key has the mass zero. Each key has a mass.
-        The attention weight of a key is its mass divided by the sum of all masses.
+        The second result is the sum of all masses. A forbidden key has the mass zero. Each key has
+        a mass. The attention weight of a key is its mass divided by the sum of all masses.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
@@ -314,7 +314,7 @@ def run(
 
 
 def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D T1"]:
-    """Move the entry of each current step (the last of its row) to the column of this step."""
+    """Move the entry of each timestep's own key from the last column to the timestep's column."""
     here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
     past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
     return jnp.where(here[:, None, :], table[..., -1:], past)

@@ -35,7 +35,7 @@ class Kept:
         done: the step that the stored sweep has reached.
         ended: whether the sweep is complete and makes no more steps.
         state: the leaves of the carry at the step `done`; None before the first step. The carry
-            holds, for each lane (run), its state and whether the lane is finished.
+            holds, for each lane (run), its state and a flag that says whether the lane is finished.
         records: the metrics recorded before the step `done`.
         held: the lock on the folder; None on an object store, which has no lock.
     """

@@ -188,8 +188,8 @@ TARGET = Statement(
 def _exponent(instance: Instance, size: Size) -> Sides:
     """Compare log C in the display below (12) with the log C that makes (12) an equality.
 
-    This comparison assumes S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n)
-    H^{p - 1/2} / C.
+    The comparison sets S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n) H^{p
+    - 1/2} / C.
     """
     h, p, n = instance["log_H"], instance["p"], jnp.log(instance["log_n"])
     corrected = log_target_scale(h, p, instance["log_n"])

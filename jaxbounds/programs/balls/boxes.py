@@ -334,7 +334,7 @@ class BoxSearch:
             self._settle(one, state)
 
     def _touch(self, *boxes: Box) -> bool:
-        """Tell whether the search proved a region around an equality in one of the boxes."""
+        """Tell whether the search proves the claim around a point of equality in a box."""
         known = self._equalities
         return known is not None and not known.spent and any(map(known.find_region, boxes))
 

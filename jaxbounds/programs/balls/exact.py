@@ -236,7 +236,7 @@ class Field:
         return step ** int(q.p * parts / q.q)
 
     def factors(self, p: Any) -> list[tuple[Any, arb, int]] | None:
-        """Return the positive factors of a positive polynomial, each with its ball and its power.
+        """Factor a positive polynomial; return each factor with its enclosure and its power.
 
         The result is None if the sign of a factor is undecided.
         """

@@ -182,7 +182,7 @@ class Laws:
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
-        """Return the ball of an entry that the flow does not change.
+        """Return the enclosure of an entry that scalings and shifts (the flow) do not change.
 
         Raises:
             NotSupported: if the entry is not constant, because its value is then unknown.

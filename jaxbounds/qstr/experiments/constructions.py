@@ -235,7 +235,7 @@ def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _vanishing(name: str) -> Control:
-    """Return false results, in which numbers that fall like N^-3 replace one norm."""
+    """Return a control (change of results): numbers that fall like N^-3 replace a norm."""
     return lambda dataset: dataset.assign({name: dataset.code_N.astype(float) ** -3})
 
 

@@ -98,7 +98,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """Return masks of the active heads and entries of W_QK, for each attention class and H."""
+    """Return masks of the heads and of the entries of W_QK, for each attention class and H."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0

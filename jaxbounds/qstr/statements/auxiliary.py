@@ -138,7 +138,7 @@ def _family(family: int, d: int) -> tuple[float, float]:
 
 
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
-    """Return the two numbers of `_family` by traceable operations, without building points.
+    """Return the two numbers of `_family` (log size and smallest distance) without building points.
 
     The shortened Golay code of length d has 2^(d - 12) words, and any two words differ in at least
     8 places.

@@ -24,8 +24,8 @@ STEPS = 8
 takes more time.
 """
 SAMPLES = 2.0**80
-"""The number n of prompts before any parameter grows. A larger number makes every bound smaller,
-compared with the trivial bound."""
+"""The number n of prompts at the start, before a parameter is doubled. A larger number makes every
+bound smaller, compared with the trivial bound."""
 
 Pair = tuple[float, float]
 

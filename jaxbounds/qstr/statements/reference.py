@@ -1,4 +1,4 @@
-"""The paper's edition that the statements follow, its citation, and functions without statement."""
+"""The edition of the paper that the statements follow, its links and its citation."""
 
 CITATION = (
     "Mousavi-Hosseini, Sanford, Wu, Erdogdu: When Do Transformers Outperform Feedforward and "

@@ -46,7 +46,7 @@ def _largest_moment(N: int, d: int) -> float:
 
 @functools.lru_cache
 def _normal_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return quadrature nodes and weights for two normal tokens, and prompts with t = 2."""
+    """Return quadrature nodes and weights for two normal tokens, and the tokens' prompts."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
     return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))

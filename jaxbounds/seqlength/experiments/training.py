@@ -189,8 +189,8 @@ def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], 
     """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
     The number of epochs is an argument of the compiled program, so another number of epochs needs
-    no new compilation. The number does not change the results after each epoch, not even in the
-    last bit.
+    no new compilation. The number of epochs between two validations does not change the parameters
+    after an epoch.
     """
 
     def live(_: Array, run: Run) -> Run:

@@ -26,9 +26,9 @@ _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
 
 def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the assumptions of Theorem 4.2 and Appendix E for `LAYER` and its copy `MOVED`.
+    """Check the assumptions of Theorem 4.2 and Appendix E for a layer and its perturbed copy.
 
-    In this instance, B_x = 4, w = e_1 and the activation is tanh.
+    The check uses B_x = 4, B_w = 1 and the activation tanh.
     """
     named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
     bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}

@@ -72,9 +72,9 @@ def _worst_complexity(F: np.ndarray, m: int) -> float:
 def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the sums of the random signs at each point, with their probabilities.
 
-    The third result is the first row of each sample. If a sample contains a point c times, k of the
-    point's c random signs are -1 with probability C(c, k) / 2^c. The sum of the point's signs is
-    then c - 2 k.
+    The third result is the index of each sample's first row in the array of sums. If a sample
+    contains a point c times, k of the point's c random signs are -1 with probability C(c, k) / 2^c.
+    The sum of the point's signs is then c - 2 k.
     """
     sums: list[list[float]] = []
     probability: list[float] = []

@@ -21,8 +21,7 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""A budget without gradient search, for statements that random and extremal instances suffice to
-decide."""
+"""A budget without search; it suffices for statements that random and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """A search budget for statements without a known instance at which the claimed inequality is an

@@ -43,7 +43,7 @@ class Search(NamedTuple):
     """The values that the layers of Lemma C.3 compute at one step of a random walk of the head.
 
     Attributes:
-        layout: the named coordinates.
+        layout: the positions of the named coordinates in a state.
         start: the state before the first layer, in the form (C.5).
         scores: the attention scores in every layer.
         attended: the states after each attention of each layer.

@@ -73,7 +73,7 @@ def _radii() -> tuple[Radii, float]:
 
 
 def _scaled(direction: Any, factor: float, later: float) -> Any:
-    """Scale each parameter group's perturbation to `factor` times the length of (D.6) to (D.8).
+    """Scale the perturbation of each parameter group to `factor` times the bound in (D.6) to (D.8).
 
     The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
     xi_i. The parameters theta_d are the weights of the network's head. The function also multiplies

@@ -35,8 +35,9 @@ def _one_layer(key: Array, size: Size) -> Instance:
 def _sharing(i: Instance, size: Size) -> Sides:
     """Compute the margin rho of F = 1 - sum_i <c_i, tau_i(delta)> for layers that share parameters.
 
-    Layer i uses the parameters tau_i(delta). The vectors c_i are scaled such that sum_i a_i |c_i| =
-    1. Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T c_i|.
+    Layer i uses the parameters tau_i(delta). The vectors c_i are scaled such that the sum of all
+    a_i |c_i| is 1. Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T
+    c_i|.
     """
     a = i["a"]
 

@@ -66,7 +66,7 @@ def _normal(seed: Array, count: int) -> Array:
 
 @functools.cache
 def _mover(T: int) -> Any:
-    """Return a function that perturbs all weights along a direction, by given norms.
+    """Return a function that moves all weights along a direction, by several distances.
 
     The function returns the network's outputs at the perturbed weights.
     """
@@ -228,8 +228,8 @@ def _memories(size: Size) -> Instance:
 def _softmax(i: Instance, size: Size) -> Sides:
     """Compute the softmax weight of all keys except the best, and the error of softmax attention.
 
-    The null key has the score 0 and the value 0 or 1. All keys except the matching key have the
-    scores -1 - extra.
+    The null key has the score 0 and the value 0 or 1. Every key except the null key and the
+    matching key has the score -1 - e, where e is the key's entry of `extra`.
     """
     T, gaps = size["T"], 1.0 + i["extra"].astype(float)
     cold, dyadic = softmax.inverse_temperature(T, THIRDS), softmax.inverse_temperature(T, DYADIC)

@@ -81,7 +81,7 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """Return a copy of the circuit with changed gates.
+    """Return a copy of the circuit with exchanged gates.
 
     In its last layer, AND and OR are exchanged, and ID and NOT are exchanged.
     """

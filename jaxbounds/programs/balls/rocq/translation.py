@@ -127,8 +127,8 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
     """Trace a function of the whole instance, or of its floats alone if the first trace fails.
 
     Returns:
-        The program; its argument (the instance, or a dict from a leaf's number to a float leaf);
-        and whether the whole instance is the argument of the traced function.
+        The program; its argument (the instance, or a dict of the float arrays); and whether the
+        whole instance is the argument of the traced function.
 
     Raises:
         NotSupported: if both attempts to trace the function fail.
