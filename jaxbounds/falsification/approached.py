@@ -284,8 +284,8 @@ def plain_equalities(
 
     The entries of a plain instance are neither tiny nor huge (see `PLAIN`).
 
-    Instances with two zero sides count only if one side of the bound is always zero, and the
-    computation adds nonzero terms.
+    The function yields instances with two zero sides only if one side of the bound is always zero,
+    and the computation adds nonzero terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))

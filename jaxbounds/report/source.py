@@ -203,7 +203,7 @@ def _by_line(statement: Statement) -> Piece | None:
 
 
 def _by_id(statement: Statement) -> Piece | None:
-    """Return the assignment that contains the statement's id as a literal; None if none does."""
+    """Return the assignment whose code contains the statement's id as a string, or None."""
     module = getattr(_plain(statement.evaluate), "__module__", None) or ""
     for name in [module, *_beside(module)]:
         if name in sys.modules and statement.id in _ids(name):

@@ -83,8 +83,8 @@ class Attention:
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
         """Return an unnormalised attention weight (mass) for each key.
 
-        The second result is the sum of all masses. A forbidden key has the mass zero. Each key has
-        a mass. The attention weight of a key is its mass divided by the sum of all masses.
+        The second result is the sum of all masses. A forbidden key has the mass zero. The attention
+        weight of a key is its mass divided by the sum of all masses.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)

@@ -2,7 +2,7 @@
 
 The samplers draw the parts of an instance: random positive factors (scales), points of norm balls,
 and extreme points of norm balls. NumPy builds the extremal instances (`cases`, which a statement
-lists). They need no compiled program.
+lists), so that these instances need no compiled program.
 """
 
 import functools

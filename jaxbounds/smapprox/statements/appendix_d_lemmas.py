@@ -75,9 +75,9 @@ def _radii() -> tuple[Radii, float]:
 def _scaled(direction: Any, factor: float, later: float) -> Any:
     """Scale the perturbation of each parameter group to `factor` times the bound in (D.6) to (D.8).
 
-    The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
-    xi_i. The parameters theta_d are the weights of the network's head. The function also multiplies
-    all perturbations except that of theta_0 by the factor `later`.
+    The weights of hidden layers 4i and 4i + 1 are part of theta_i. The weights of hidden layers 4i
+    + 2 and 4i + 3 are part of xi_i. The parameters theta_d are the weights of the network's head.
+    The function also multiplies all perturbations except that of theta_0 by the factor `later`.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]
