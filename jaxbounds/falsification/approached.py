@@ -246,8 +246,7 @@ def _along(
 
 
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
-    """Return, for each instance, a size; rounding hardly changes the ratio of larger sides.
-    """
+    """Return, for each instance, a size; rounding hardly changes the ratio of larger sides."""
     with contextlib.suppress(NotInterpreted):
         return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
     return np.zeros(length(batch))
