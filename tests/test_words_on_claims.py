@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.report.remarks import remarks
 
 UNIT = {"k": jb.Box(0, 1)}
 PAIR = {"p": jb.Simplex("n"), "q": jb.Simplex("n")}
@@ -194,6 +195,8 @@ STRICT = {
     "at least zero": (lambda k: k**2, ">", 0.0, {}, "fails"),
     "zero at one point": (lambda k: (k - 1 / 3) ** 2, ">", 0.0, {}, "inconclusive"),
     "an equality": (lambda k: 2 * k, "<", lambda k: k + k, {}, "fails"),
+    "a flat top": (lambda x: x * (1 - x), "<", 0.25, {"over": {"x": jb.Box(0, 1, ())}}, "fails"),
+    "two zeros": (lambda k: 0 * k, "<", lambda k: -0.0 * k, {}, "fails"),
     "false": (lambda k: 2 * k, "<", lambda k: k + 0.5, {}, "fails"),
 }  # fmt: skip
 
@@ -207,6 +210,18 @@ def test_a_strict_inequality_holds_only_if_the_sides_differ_everywhere(name):
         assert "the inequality is strict, and both sides are equal at " in found.reason
     if status == "inconclusive":
         assert "the inequality is strict, but" in found.reason and "Try the rel" in found.reason
+
+
+def test_no_erratum_is_proposed_where_floats_overflow(tmp_path):
+    over = {"x": jb.Box(0, 1, ())}
+    claim = jb.claim(
+        "mine.exp", lambda x: jnp.exp(2e4 + x), "<=", lambda x: jnp.exp(1e4 + x), over=over
+    )
+    paper = jb.Paper(id="mine", title="Mine", statements=(claim,))
+    run = jb.verify(paper, out=str(tmp_path / "out"), jobs=1)
+    (verdict,) = run
+    lines = " ".join(remarks([verdict], lambda name: tmp_path / "out" / name, ()))
+    assert verdict.status == "fails" and "Try the logarithms" in lines and "nan" not in lines
 
 
 def test_a_strict_inequality_has_no_equality_case():

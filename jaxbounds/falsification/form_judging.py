@@ -204,6 +204,11 @@ class FormJudge:
         """Replace the status `holds` or `consistent` by `inconclusive` if the form is in doubt."""
         statement, pool, form = self.bench.statement, self.pool, self.form
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
+        if statement.strict and decision.status == "holds":
+            decision = strictly(
+                statement, pool, self.column, form, decision, self.referee,
+                approached=bool(self.along),
+            )  # fmt: skip
         if decision.status in ("holds", "consistent") and not self.rejected:
             decision = unsure(
                 vanishing(statement, pool, self.column)
@@ -213,11 +218,6 @@ class FormJudge:
         if self.by_instance and (decision.status == "holds" or decision.reason == UNNAMED):
             hidden = hidden_violation(statement, pool, self.column, form, self.referee)
             decision = unsure(hidden) if hidden else decision
-        if statement.strict and decision.status == "holds":
-            decision = strictly(
-                statement, pool, self.column, form, decision, self.referee,
-                approached=bool(self.along),
-            )  # fmt: skip
         if self.by_instance and statement.there_is is not None and decision.status == "holds":
             flat = saturated(self.bench, pool, self.column, self.index, form, self.referee)
             decision = unsure(flat) if flat else decision

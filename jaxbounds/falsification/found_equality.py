@@ -177,6 +177,15 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     return True
 
 
+def on_the_grid(instance: Instance, /) -> bool:
+    """Return whether all float entries of an instance are on the grid of floats with few digits."""
+    floats = [np.ravel(x) for x in jax.tree.leaves(instance) if is_float(x)]
+    entries = np.concatenate(floats or [np.zeros(0)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = entries * GRID == np.round(entries * GRID)
+    return bool(np.all(whole & (np.abs(entries) <= GRID)))
+
+
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
@@ -188,11 +197,7 @@ def _short(
     rows = np.flatnonzero(m.counted & (value == 1) & (m.lhs == m.rhs))
     for row in map(int, rows[:TRIED]):
         instance = pool.instance(row)
-        floats = [np.ravel(x) for x in jax.tree.leaves(instance) if is_float(x)]
-        entries = np.concatenate(floats or [np.zeros(0)])
-        with np.errstate(over="ignore", invalid="ignore"):
-            whole = entries * GRID == np.round(entries * GRID)
-        if np.all(whole & (np.abs(entries) <= GRID)):
+        if on_the_grid(instance):
             found += 1
             yield instance, Size(bench.statement.sizes[column.sizes[row]])
         if found == SHORT:

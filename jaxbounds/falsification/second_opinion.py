@@ -227,7 +227,7 @@ def stands(
         return ""
     if infinite:
         return (
-            f"the {infinite} is infinite in floats at {in_words(instance)}, and ball arithmetic "
+            f"infinite in floats at {in_words(instance)}: the {infinite}; ball arithmetic "
             f"does not confirm the violation: {said.reason}. Try hypotheses that keep the sides "
             "finite, or compare logarithms"
         )

@@ -9,6 +9,7 @@ from jaxbounds.claims.sets import Over
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
+from jaxbounds.falsification.found_equality import on_the_grid
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.second_opinion import Asked
 from jaxbounds.falsification.wording import in_words
@@ -16,6 +17,9 @@ from jaxbounds.falsification.wording import in_words
 ASKED = 2
 """The referee (ball arithmetic) decides at most this many violations of a form. Each decision by
 ball arithmetic takes seconds, so a larger number takes longer."""
+LOOKED = 512
+"""The engine looks for round entries at most at this many instances with equal sides. A larger
+number finds more instances of equality and takes longer."""
 TOLERATED = 3e-14
 """If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
 relative violation above this value. Rounding causes violations smaller than this value. A larger
@@ -87,7 +91,8 @@ def strictly(
     with np.errstate(invalid="ignore"):
         equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
     small = equal[np.argsort(np.abs(m.lhs[equal]), kind="stable")][:ASKED]
-    rows = [int(row) for row in dict.fromkeys([*small, *equal[:ASKED]])]
+    plain = [row for row in equal[:LOOKED] if on_the_grid(pool.instance(int(row)))][:ASKED]
+    rows = [int(row) for row in dict.fromkeys([*plain, *small, *equal[:ASKED]])]
     for row in () if statement.host or statement.estimates else rows:
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         if _never_strict(statement, form, instance, size, asked):

@@ -1,5 +1,6 @@
 """Lines below the table of verdicts that explain some of its rows."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -47,6 +48,12 @@ def remarks(
             file = (stays or place)(verdict.shrunk_file)
             sides = sides_text(verdict.relation, stored.meta)
             yield f"  {verdict.form}: {sides or f'ratio {verdict.shrunk_ratio:.6g}'}"
+            if not math.isfinite(float(stored.meta["ratio"])):
+                yield (
+                    "  floats overflow at this instance, so an erratum cannot store its ratio. "
+                    "Try the logarithms of both sides"
+                )
+                continue
             code = f" ({', '.join(judged)})" if judged else ""
             yield (
                 f"  is the code{code} wrong, or the claim? For an erratum add expected='fails', "
