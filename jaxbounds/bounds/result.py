@@ -70,7 +70,7 @@ class PaperBound:
         return f"{self.of}: {number(self.value)}{beside}; {self.sizes}{given}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Return table rows: one row for the bound, or one row for each reason."""
+        """Return table rows for the bound, or one row for each reason why no bound applies."""
         if self.reasons:
             return [(self.paper, reason.what, reason.where) for reason in self.reasons]
         unseen = f"not seen: {'; '.join(self.unseen)}"
@@ -93,7 +93,7 @@ class PaperBound:
         return Table(title, ("why", "where", "what would have to change"), rows)
 
     def __str__(self) -> str:
-        """Return the bound as text, or each reason with the parameters concerned and a cure."""
+        """Return the bound as text, or each reason why the bound does not apply, with a cure."""
         lines = [*map(str, self.reasons)] or [self._said()]
         said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
         applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
@@ -169,7 +169,7 @@ class Bounds:
         )
 
     def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
-        """Return (papers, reason, needed changes) for each distinct reason against a bound."""
+        """Return (papers, reason, changes) for each distinct reason why a bound does not apply."""
         found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
         for one in self.papers:
             for reason in () if one.hopeless else one.reasons:

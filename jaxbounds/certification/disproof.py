@@ -331,7 +331,7 @@ def _attempting(
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return the hypotheses' states, and whether all are proved for rounded constants too."""
+        """Return whether the hypotheses are met, and proved met for rounded constants too."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

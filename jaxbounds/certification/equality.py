@@ -222,7 +222,7 @@ class Equalities:
         return found
 
     def covered(self, point: Sequence[float]) -> bool:
-        """Return whether a point lies in a proved region."""
+        """Return whether a point lies in a region on which the claim is proved."""
         return any(region.holds(point, point) for region in self.regions)
 
     def holds(self, box: Box) -> bool:

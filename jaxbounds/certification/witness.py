@@ -24,8 +24,7 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""`load_witness` reads a file of at most this many bytes. The function reads larger files if the
-limit is larger."""
+"""`load_witness` reads a file of at most this many bytes. A larger limit admits larger files."""
 
 
 def _exact(x: Any) -> dict[str, Any]:

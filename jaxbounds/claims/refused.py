@@ -69,7 +69,7 @@ class Careful(type):
         return inspect.Signature(arguments)
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
-        """Construct the object, or a placeholder if the class refuses while a file is loaded."""
+        """Construct the object, or a placeholder for invalid arguments while a file is loaded."""
         try:
             return super().__call__(*given, **named)
         except REFUSALS as raised:

@@ -46,7 +46,7 @@ def audit(
         jobs: the number of processes; 0 means one for each core.
         certify: disprove each failing form (a version of a claim) in ball arithmetic, which
             encloses rounding errors; needs the extra `certify`.
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
     """
     options = Options(seed=seed, certify=certify, timeout=timeout)
     options.check()

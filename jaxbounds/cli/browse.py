@@ -51,7 +51,7 @@ def list_statements(
             function's full name or the end of the name.
         kind: list only statements of this kind, such as "inequality"; the option may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
     """
     selection = selected(patterns, imports=imports, kinds=kind)
     chosen = selection.statements
@@ -91,7 +91,7 @@ def show(
             it judges.
         kind: show only statements of this kind, such as "inequality"; the option may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
     """
     files = tuple(word for word in words if word.endswith(".py"))
     name, imports = " ".join(word for word in words if word not in files), (*imports, *files)
@@ -170,7 +170,7 @@ def errata(
         brief: print a few lines: the number of errata, and the errata that change a main theorem.
         kind: list only errata of this class, such as "typo"; the option may be repeated.
         json: print JSON (see `jaxbounds schema errata`).
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
     """
     known = load_papers(imports, patterns=papers)
     unknown = set(papers) - {paper.id for paper in known}
@@ -224,7 +224,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
 
     Args:
         file: a .npz file in worst/ or counterexamples/.
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
     """
     prepare_jax()
     console, stored = console_for_output(), load_instance(file)

@@ -78,7 +78,7 @@ def certify(
             disproof or proof that has a translation. If a form has no translation, the command
             prints the reason (`jaxbounds guide kernel`).
         operations: the largest number of scalar operations of a form that gets a file for Rocq.
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
         on: the engine that certifies the statements.
     """
     selection = selected(patterns, imports=imports)

@@ -76,7 +76,7 @@ def constant(
         grow: also search at the statement's first size with each axis doubled in turn.
         record: write the constants into the papers' records/, for the page of `verify`.
         jobs: the number of processes; 0 means one for each core.
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
         on: the engine that runs the searches.
     """
     if not patterns and not record:

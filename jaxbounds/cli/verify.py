@@ -81,7 +81,7 @@ def verify(
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), and other text on
             standard error.
         watch: judge statements again after each change of your files, until Ctrl-C.
-        imports: Python modules or files that define your own paper as PAPER.
+        imports: the Python modules or files that define PAPER, if PAPER is your own paper.
         on: the engine that judges the statements.
     """
     if judging.certify:

@@ -50,9 +50,8 @@ limits the loss for the displayed instance. A larger allowed loss of the ratio l
 numbers.
 """
 BY_FLOATS = 1e-14
-"""Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
-lhs/rhs by up to this relative amount. If this amount is larger, the search accepts more limits of
-the ratio.
+"""At very large scales, float64 cannot resolve a relative rise of the ratio lhs/rhs up to this
+value. If this value is larger, the search accepts more limits of the ratio.
 """
 AS_COMPUTED = 2.0**-46
 """The largest relative distance between a closed form and the ratio lhs/rhs that the program's
@@ -137,11 +136,11 @@ def examined(
 def best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> Best:
-    """Return the point with the largest certified ratio lhs/rhs, with its slopes and its limit.
+    """Return the point with the largest certified ratio lhs/rhs, its slopes, and the ratio's limit.
 
-    A search may approach an attained optimum along a scale, because some entries lose their effect
-    far out. The function prefers a nearer point that has the same ratio as the limit, if lhs/rhs
-    does not rise from this point along any scale.
+    A search may move to ever larger scales although a nearer point is optimal, because some entries
+    have no effect at large scales. The function prefers a nearer point that has the same ratio as
+    the limit, if lhs/rhs does not rise from this point along any scale.
     """
     best = _best_of(problem, points, until=until, seed=seed, snap=snap)
     far, out = best.far, best.point

@@ -28,8 +28,8 @@ STILL = arb("1e-12")
 this value. If this limit on the change is larger, more ratios count as settled.
 """
 ENOUGH = arb("1e-30")
-"""The walk over growing scales ends if the relative change of the ratio lhs/rhs between two scales
-is below this value. If this limit on the change is larger, the search measures fewer scales.
+"""The search stops measuring larger scales if the relative change of lhs/rhs between two scales is
+below this value. If this limit on the change is larger, the search measures fewer scales.
 """
 NARROW = 60
 """The walk over growing scales stops when the ball (interval that contains lhs/rhs) has fewer

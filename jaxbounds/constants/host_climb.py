@@ -21,8 +21,8 @@ from jaxbounds.falsification.move_search import FAR
 from jaxbounds.falsification.search import projection
 
 LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
-"""The step lengths of trial moves, relative to the moved entries. All moves of a sweep have one
-step length.
+"""The step lengths of trial moves, relative to the moved entries. All moves of one sweep (series of
+trial moves) have the same step length.
 """
 COORDINATES, DENSE = 48, 8
 """The number of single coordinates, and of random directions, in one sweep of moves.

@@ -26,10 +26,10 @@ OTHERS = 40
 A search from more instances misses fewer optima.
 """
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""The numbers of starting instances that a settled constant needs. A settled constant needs LEAST
-starting instances that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN random draws,
-and from AGREEING starts of any kind, must reach the largest ratio. If LEAST, DRAWN and AGREEING are
-larger, fewer constants count as settled.
+"""A constant counts as settled (found with confidence) only if the search begins from LEAST
+instances that are not random draws. Ascents of lhs/rhs from DRAWN random draws, and from AGREEING
+starts of any kind, must reach the largest ratio. If LEAST, DRAWN or AGREEING is larger, fewer
+constants count as settled.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """SHARE is the part of the search's time that one ascent of lhs/rhs may take, and CLIMBS is the

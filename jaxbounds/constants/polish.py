@@ -196,8 +196,8 @@ def polished(
         until: the value of `time.process_time()` after which no further ascent begins. The ascent
             from the first start begins even after this time.
         snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
-        reach: a known ratio lhs/rhs. After a climb has reached this ratio lhs/rhs, the function
-            tries no other sets of tied (equal) coordinates for the climb's start.
+        reach: a known ratio lhs/rhs. If an ascent from a start reaches this ratio, the function
+            tries no further ties (equal coordinates) for the start.
     """
     found: list[Point] = []
     for kind, start in starts:

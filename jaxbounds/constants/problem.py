@@ -29,14 +29,14 @@ relative to the leaf's largest entry, counts as rounding. If this limit is large
 an entry count as real changes of the instance.
 """
 CALLS = 1000
-"""A rough number of measurements of lhs/rhs in one search.
+"""The library expects about this many measurements of lhs/rhs in one search.
 
-If this number of measurements is larger, the search compiles more programs.
+If this number is larger, the library compiles more programs.
 """
 UNCOUNTED = 50.0
 """The loss of an instance that violates a hypothesis. The search minimises the loss, which is
--log(lhs/rhs) for all other instances. If this loss is larger, the search stays farther from the
-edge of the hypotheses.
+-log(lhs/rhs) for all other instances. If this loss is larger, the search stays farther from
+instances that violate a hypothesis.
 """
 
 
@@ -85,7 +85,7 @@ def flat(instance: Instance, /) -> Any:
 
 
 def unflat(instance: Instance, vector: Any, /) -> Instance:
-    """Return a copy of an instance with the entries of a vector (floats, balls) as its floats."""
+    """Return a copy of an instance whose floats are the entries of a vector of floats or balls."""
     leaves, start = [], 0
     for leaf in floats_of(instance):
         leaves.append(vector[start : start + leaf.size].reshape(leaf.shape))
@@ -129,7 +129,7 @@ class Problem:
         return jax.tree.map(np.asarray, run(instance))
 
     def put(self, instance: Instance) -> Instance:
-        """Return the instance, projected if the statement has a projection but no hypotheses."""
+        """Return an instance, projected onto its set if the statement has no hypotheses."""
         by_project = self.statement.project is not None and self.statement.hypotheses is None
         return self.back(instance) if by_project else instance
 

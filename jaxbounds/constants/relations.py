@@ -17,7 +17,7 @@ ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
 of the sizes.
 """
 HIGHEST = 100
-"""The largest |coefficient| of a relation.
+"""The largest absolute coefficient of an integer relation that PSLQ may find.
 
 If this limit on the coefficients is larger, PSLQ finds more relations, and more of the relations
 are coincidences.

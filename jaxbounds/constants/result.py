@@ -129,8 +129,8 @@ class SharpConstant:
     def save(self, path: str | Path) -> Path:
         """Write the constant as JSON, and return the path.
 
-        If the constant belongs to two functions, `jaxbounds new --from` makes a statement from the
-        file.
+        If the caller gave the sides as two functions, `jaxbounds new --from` makes a statement from
+        the file.
         """
         write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
@@ -142,7 +142,7 @@ class SharpConstant:
 
     @property
     def fails(self) -> bool:
-        """Tell whether a constant exceeds 1, so that the form is false, by more than rounding."""
+        """Tell whether a constant exceeds 1 by more than rounding, which makes the form false."""
         known = [s for s in self.sizes if s.where != "as coded"]
         return any(Decimal(s.low) > 1 if s.low else s.ratio > 1 + 1e-9 for s in known)
 

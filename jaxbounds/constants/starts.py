@@ -28,10 +28,10 @@ a few others become starts of the search. A search with more changed instances f
 and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""For each kind of instance, the number of starting instances besides the kind's best instance.
+"""For each kind of instance (way to make an instance), the number of starts besides the best.
 
-A kind without an entry here has one starting instance besides its best instance. If this number is
-larger, the search begins more climbs from each kind of instance.
+A kind without an entry in this dictionary has one start besides its best instance. If this number
+is larger, the search begins more climbs from each kind of instance.
 """
 SHRUNK = tuple(range(2, 310, 4))
 """The exponents k of the factors 10^-k by which the search shrinks a random instance whose sides

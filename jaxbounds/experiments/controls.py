@@ -42,7 +42,7 @@ def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
 
 
 def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
-    """Decide each claim of a data set again, on a changed data set that must not reproduce it.
+    """Decide each claim about a data set again, on a changed data set that must not confirm it.
 
     The claim's control is the function that changes the data set.
     """

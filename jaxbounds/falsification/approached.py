@@ -53,8 +53,8 @@ share of the first ratio's distance from one. A larger share accepts more sequen
 ratio of the sides does not tend to one.
 """
 FLOOR = 1e-13
-"""Difference of the ratio of the sides from one that rounding may cause at an endpoint of a set. A
-larger value counts more endpoints as equality cases (instances with equal sides)."""
+"""Rounding may move the ratio of the sides this far from one at an endpoint of a set. A larger
+value counts more endpoints as equality cases (instances with equal sides)."""
 ROUNDED = 1e-12
 """Difference of the ratio of the sides from one that rounding may cause when the last instance of a
 sequence is projected onto its set. A larger value counts more projections as instances with equal
@@ -312,7 +312,7 @@ def plain_equalities(
 
 
 def _is_equality_at_a_size(column: Column, value: np.ndarray) -> bool:
-    """Return whether both sides are equal, up to rounding, at all instances of one size."""
+    """Return whether both sides agree up to rounding at all instances of some size (shapes)."""
     each = [value[(column.sizes == size) & np.isfinite(value)] for size in np.unique(column.sizes)]
     return any(len(part) >= ALL and np.max(np.abs(part - 1)) <= ROUNDED for part in each)
 

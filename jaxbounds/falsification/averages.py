@@ -26,8 +26,8 @@ class Group(NamedTuple):
     """The draws (random instances) of one size that meet the hypotheses.
 
     Attributes:
-        measured: the measured sides of the random instances (draws). The group includes a draw even
-            if the error stated by `evaluate` exceeds both sides.
+        measured: the measured sides of the random instances (draws). A draw counts even if the
+            error stated by `evaluate` exceeds both sides.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.

@@ -506,7 +506,7 @@ class Pool:
         )
 
     def columns(self) -> list[Column]:
-        """Return a `Column` of measurements for each claim version and for the false control."""
+        """Return a `Column` of measurements for each claim version and for the false variant."""
         lengths = [len(m.counted) for m in self.measured]
         table = concatenate(self.measured)
         sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)

@@ -46,12 +46,12 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 
 
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
-    """Return the forms that hold under all `LARGE_MISTAKES` in all judged functions.
+    """Return the forms that still hold after each of `LARGE_MISTAKES` in each judged function.
 
     A form is one version of the claim. The judged functions are those that the claim is about.
 
     `can_fail` stops at the first form that fails. `forms_that_cannot_fail` judges each form,
-    because one form may compare two sides that no judged function changes. The result omits forms
+    because no mistake changes a form whose sides use no judged function. The result omits forms
     that are expected to fail.
 
     Args:

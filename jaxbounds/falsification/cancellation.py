@@ -25,7 +25,7 @@ for rounding.
 
 
 def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
-    """Return the largest absolute float of an instance, or of each instance of a batch (`axes`)."""
+    """Return the largest absolute float of an instance; `axes` is the number of batch axes."""
     floats = [x for x in jax.tree.leaves(instance) if is_floating(x.dtype)]
     last = lambda leaf: tuple(range(axes, leaf.ndim))
     sizes = [xp.max(xp.abs(leaf), axis=last(leaf), initial=0.0) for leaf in floats]

@@ -58,7 +58,10 @@ def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Turn one of two points around the other, toward a direction with few nonzero entries."""
+    """Return a random point at distance |other - own| from `own` or from `other`.
+
+    The random direction often has few nonzero entries.
+    """
     flat = (other - own).reshape(len(own), -1)
     far = np.sqrt(np.sum(flat**2, axis=1, keepdims=True))
     chosen = rng.random(flat.shape) < rng.choice([1.0, 0.5, 1 / flat.shape[1]])

@@ -165,7 +165,7 @@ def _largest_gap(reading: Reading, index: int) -> np.ndarray:
 
 
 class Descent:
-    """Minimises one form's (claim version's) ratio over many instances' entries of `there_is`.
+    """Searches, for many instances, the `there_is` entries with a claim version's least ratio.
 
     Args:
         given: the bench (measuring object) for instances with the entries that the claim says exist

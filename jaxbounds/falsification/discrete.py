@@ -134,7 +134,7 @@ def flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def exchanged(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Exchange two entries."""
+    """Exchange two random entries of each chain's array."""
     moved, (at, other) = _flat(leaf), _places(leaf, rng, 2)
     chains = np.arange(len(moved))
     moved[chains, at], moved[chains, other] = moved[chains, other], moved[chains, at].copy()

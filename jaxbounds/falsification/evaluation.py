@@ -270,7 +270,7 @@ def read(
 
 
 def of_form(part: Sequence[Any], index: int, /) -> Any:
-    """Return the entry of one form (version of the claim), or the single entry that all share."""
+    """Return the entry of `part` for one form (version of the claim), or the only entry."""
     return part[index if len(part) > 1 else 0]
 
 

@@ -1,4 +1,4 @@
-"""Try instances far beyond the random draws.
+"""Search for violations of a claim at instances far from the random draws.
 
 An instance counts as evidence only if ball arithmetic confirms its violation. Far from the draws, a
 difference of large float64 numbers may be rounding, so a violation far from the draws is no

@@ -1,4 +1,4 @@
-"""Test whether the measured program is the program in the source, and is accurate enough."""
+"""Test whether the measured program agrees with the source code and computes accurately."""
 
 import time
 from collections.abc import Iterator

@@ -67,7 +67,7 @@ def best_points(statement: Statement, batch: Instance, size: Size, /) -> Points:
 
 
 def at_best_points(statement: Statement, instance: Instance, size: Size, /) -> Statement:
-    """Return a copy of a statement that evaluates its suprema at this instance's best points.
+    """Return a statement's copy that evaluates suprema at the points found for one instance.
 
     The result is the statement itself if `best_points` finds no points.
     """

@@ -180,9 +180,10 @@ class FormJudge:
         return beside_zero(bench, pool, self.column, form, decision, self.referee)
 
     def _at_one(self, decision: Decision) -> Decision:
-        """Decide about a worst ratio of one.
+        """Revise the decision about a bound whose worst ratio is one.
 
-        The decision is "approached", "attained", or a proof of the bound by ball arithmetic.
+        The new reason says that the ratio is approached or attained, or that ball arithmetic proves
+        the bound.
         """
         given = self.bench, self.pool, self.column, self.index, self.form, self.referee
         unnamed = decision.reason == UNNAMED

@@ -49,9 +49,9 @@ IN_FLOATS = 32
 """If ball arithmetic cannot decide, the function moves at most this many instances with equal float
 sides. A larger number finds more equality cases and takes longer."""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
-"""A ratio of the sides may exceed one by ULPS, 16 units of the last place. If a ratio exceeds one
-by more than ULPS, the excess must fall to a quarter when the entries move by LAST_DIGITS times the
-largest entry. Larger values mistake more small violations for rounding."""
+"""If a ratio of the sides exceeds one by more than ULPS, the engine moves the entries by
+LAST_DIGITS times the largest entry. The excess counts as rounding only if it falls to a quarter. If
+ULPS or LAST_DIGITS is larger, more small violations count as rounding."""
 SHAKEN = 24
 """The function changes the last digits of at most this many instances, from the largest excess to
 the smallest. A larger number finds more small violations and takes longer."""
@@ -130,8 +130,8 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
 
     The function serves for worst instances that ball arithmetic cannot decide, for example at a tie
     of singular values. Only rounding may lift a ratio of the sides above one. Near an instance with
-    equal sides the ratio must fall. The ratio need not fall if the sides are equal everywhere, or
-    if a search computes a side and reaches equality.
+    equal sides the ratio must fall. The ratio may stay at one if the sides are equal everywhere, or
+    if a search computes a side.
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):

@@ -91,13 +91,14 @@ def judge(
     referee: Asked = no_referee,
     timeout: float | None = None,
 ) -> Findings:
-    """Draw, search, measure and decide, without shrinking or storing an instance.
+    """Judge a statement by draws and searches, without shrinking or storing an instance.
 
     Args:
         statement: the statement that the function judges.
         budget: the budget: the numbers of draws and of search steps.
         seed: the seed of all random draws.
-        programs: the compiler of the measuring programs, which may keep traced programs.
+        programs: the compiler of the programs that measure instances; the compiler may keep
+            programs.
         examples: the examples: the worst instances of earlier runs.
         referee: the referee (ball arithmetic), which decides about violations of the size of
             rounding.

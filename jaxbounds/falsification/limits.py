@@ -47,7 +47,7 @@ distance more often.
 
 
 def _stands_still(x: Reals, slopes: Reals) -> bool:
-    """Return whether the log distance drops less and less, so that most of the distance remains."""
+    """Return whether the sides' log distance falls in shrinking steps and has nearly stopped."""
     falls = -slopes[-3:] * np.diff(x)[-3:]
     if len(falls) < 3 or np.any(falls <= 0):
         return False
@@ -122,8 +122,9 @@ class Trend(NamedTuple):
 def _left(x: Reals, distance: Reals) -> float:
     """Extrapolate the limit of the sides' distance, divided by their distance at the last size.
 
-    The result is NaN if the changes of the distance do not settle. The model c + a exp(-p x) fits
-    the distances at the last three sizes, for any steps of x; the limit is c.
+    The result is NaN if the distance does not fall, or falls without a visible limit. The function
+    fits c + a exp(-p x) to the distances at the last three sizes x; the limit is c. The sizes need
+    not be equally spaced.
     """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):

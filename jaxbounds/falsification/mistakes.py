@@ -137,7 +137,7 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake that changes integers and booleans, whether or not a result holds reals.
+    """Return a mistake (wrong version of a result) that changes only integers and booleans.
 
     Args:
         change: the function that changes an integer; the mistake negates booleans.

@@ -27,7 +27,7 @@ _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 
 
 def digest(content: bytes | bytearray, /) -> bytes:
-    """Return a digest of 32 bytes."""
+    """Return the SHA-256 digest of some bytes."""
     return hashlib.sha256(content).digest()
 
 

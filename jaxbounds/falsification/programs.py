@@ -47,8 +47,8 @@ MANY = 100
 """Number of calls of a program that the library expects by default; a larger number compiles more
 programs."""
 SMALL = 2**23
-"""The folder stores at most this many bytes of random draws under one name. A larger limit fills
-more disk."""
+"""The library stores the random draws of a size only if they take at most this many bytes. A larger
+limit fills more disk."""
 
 
 class _Options:
@@ -126,7 +126,7 @@ class Programs:
         return run
 
     def cached_draw(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
-        """Return the result of `draw`, or the stored result under this name.
+        """Return the stored draws with this name, or draw the instances and store them.
 
         Args:
             draw: a function that draws the instances.

@@ -169,7 +169,7 @@ class Promises:
         return {name: batch[name] for name in self.sets}
 
     def _found(self, batch: Instance, index: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return each instance's best entries, and a mask of instances without a valid trial."""
+        """Return the best `there_is` entries, and a mask of instances without a finite ratio."""
         if self.every is not None:
             tried = self._of_every(batch, index)
         else:

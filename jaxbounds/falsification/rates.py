@@ -29,7 +29,7 @@ makes the library call fewer rates inconsistent.
 
 
 class Rate(NamedTuple):
-    """The decision about a rate: the status, the fitted exponent, and the reason for the status."""
+    """The decision about a rate (exponent of lhs against rhs): status, fitted exponent, reason."""
 
     status: Status
     exponent: float
@@ -49,7 +49,7 @@ def by_size(m: Measured, sizes: np.ndarray, /) -> tuple[Reals, Reals]:
 
 
 def _decays(x: Reals, q: Reals) -> bool:
-    """Return whether log(lhs / rhs) converges, as it does if only lower-order terms differ."""
+    """Return whether log(lhs / rhs) seems to converge, so that both sides have equal exponents."""
     steps, change = np.abs(np.diff(x)), np.abs(np.diff(q))
     slopes = change / steps
     if len(slopes) < 3 or not np.all(slopes > 0):
@@ -93,8 +93,8 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
         sense: the claim about the exponent: "at most", "at least" or "exactly" one.
         m: the measurements of the form (version of the claim). Both sides must be positive, and
             larger than the error that `evaluate` states.
-        sizes: the index of each instance's size; the rate describes the growth towards the last
-            size.
+        sizes: for each instance, the index of its size; the sides grow from the first size to the
+            last.
     """
     try:
         slope, low, high = fitted_exponent(m.rhs, m.lhs)

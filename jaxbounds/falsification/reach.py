@@ -47,7 +47,7 @@ def _beside(batch: Instance) -> Iterator[Instance]:
 
 
 def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
-    """Return the least and largest lhs - rhs near the draws, for each version of the claim."""
+    """Return each claim version's least and largest lhs - rhs at instances near the draws."""
     statement, seen = bench.statement, []
     for index, size in enumerate(map(Size, statement.sizes)):
         for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):

@@ -124,9 +124,9 @@ Found = list[tuple[Row, Row]]
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
-    """Combine each number of a row with the same number of `other` by `join`.
+    """Apply `join` to each number of `one` and the number at the same place of `other`.
 
-    A value that `other` lacks stays unchanged.
+    A number without a counterpart in `other` stays unchanged.
     """
 
     def both(a: dict[str, Numbers], b: dict[str, Numbers]) -> dict[str, Numbers]:

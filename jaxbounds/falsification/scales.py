@@ -35,7 +35,8 @@ TOO_LONG = (
 )
 MOST = 2**21
 """The engine computes the terms of a program only if each array in the program has at most this
-many numbers. Five runs hold an array at once, so a larger limit takes more memory.
+many numbers. The engine holds each array in five runs of the program at once, so a larger limit
+takes more memory.
 """
 FIRST = 64
 """The engine first checks the largest violations at one size, at most this many for each version of

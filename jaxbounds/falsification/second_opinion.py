@@ -59,8 +59,8 @@ SMALLER = 2.0
 """The advice about rounding proposes sets with entries up to this absolute value. A larger value
 proposes larger sets, in which terms cancel to fewer digits."""
 BESIDE = 1e-9
-"""Share of the largest entry (at least 1) by which rounding may move an instance off its set. If
-the share is larger, the engine asks the referee (ball arithmetic) about more projected instances.
+"""Rounding may move an instance out of its set by this share of max(1, largest entry). If the share
+is larger, the engine asks the referee (ball arithmetic) about more projected instances.
 """
 DEAR = 1e-2
 """A relative violation above this value needs no second measurement if the statement runs on the

@@ -23,9 +23,9 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""In the second run, an instance counts only if its larger side has at least this value. If a side
-of this size is the square root of a cancelled difference, its error is about 1e-13. A larger value
-excludes more instances with small sides.
+"""If rounding explains all violations at small sides, the engine judges again, only at instances
+whose larger side is at least this value. If a side of this size is the square root of a cancelled
+difference, its error is about 1e-13. A larger value excludes more instances with small sides.
 """
 ASKED = 12
 """The referee (ball arithmetic) decides at most this many violating instances. Each decision by

@@ -42,9 +42,9 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
 
 
 def _first_entry(leaf: Leaf) -> Leaf:
-    """Set all entries to zero except the first.
+    """Set all entries of an array to zero except the first entry.
 
-    The first entry gets the largest absolute value of the instance's entries.
+    The first entry gets the array's largest absolute value.
     """
     found = np.zeros_like(leaf)
     flat, own = found.reshape(len(leaf), -1), leaf.reshape(len(leaf), -1)

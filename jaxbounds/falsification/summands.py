@@ -63,7 +63,7 @@ Runs = list[Any]
 """The values of one variable in all runs of a program; the unperturbed first run decides the
 branches."""
 Mover = Callable[[np.ndarray], np.ndarray]
-"""A function that perturbs an array of floats in one run; the first run perturbs nothing."""
+"""A function that perturbs an array of floats in one of the `Runs`, but not in the first run."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
 """A function that returns an equation's perturbed results from the equation, its operands and
 results."""
@@ -313,7 +313,7 @@ def _grid(x: Any) -> bool:
 
 
 def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
-    """Return a mask of the sums that floats represent exactly (Knuth's TwoSum)."""
+    """Return a mask of the sums a + b that `total` represents exactly (Knuth's TwoSum)."""
     back = total - a
     return (a - (total - back)) + (b - back) == 0
 

@@ -25,8 +25,8 @@ TOLERATED = 3e-14
 relative violation above this value. Rounding causes violations smaller than this value. A larger
 value trusts the tolerance more often."""
 NEAR_ZERO = 1e-6
-"""A strict bound by zero is inconclusive if the other side, at some instance, is smaller than this
-share of its median absolute value. A larger share leaves more true claims undecided."""
+"""A strict claim with zero as one side is inconclusive if, at some instance, the other side is
+below this share of its median absolute value. A larger share leaves more true claims undecided."""
 NEAR_ONE = 1e-3
 """A strict claim is inconclusive if its worst ratio differs from one by less than this number. An
 unmeasured instance may then have equal sides. A larger number leaves more true claims undecided."""

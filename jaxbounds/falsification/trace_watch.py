@@ -25,7 +25,7 @@ from jaxbounds.programs.traces import (
 
 
 def modules(*names: str) -> Iterator[Any]:
-    """Yield all modules of the packages of the named modules."""
+    """Yield all loaded modules of the top-level packages that contain the named modules."""
     roots = {name.split(".")[0] for name in names}
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").split(".")[0] in roots:

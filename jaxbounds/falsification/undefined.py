@@ -69,7 +69,7 @@ def _ends(one: Any) -> tuple[float, float] | None:
 
 
 def _places(statement: Statement, pool: Pool) -> list[_Place]:
-    """Return the conditions that may explain NaN: an array has a zero, or reaches a box's end."""
+    """Return the conditions that may explain NaN: an entry is zero, or an end of its interval."""
     sets: Any = statement.over or {}
     found = []
     for name, holds in _where(pool, lambda _, entries: entries == 0).items():

@@ -265,7 +265,7 @@ def load_arrays(
 
     Raises:
         Refused: if the file is missing or of another kind, or if the file's checksum does not
-            match. The caller adds the cure to the message.
+            match. The message gives no advice; the caller adds the advice.
         Unreachable: if the object store that has the file does not answer.
     """
     try:

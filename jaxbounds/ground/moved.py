@@ -204,7 +204,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def serve_old_names() -> None:
-    """Make the old names importable; a second call has no effect."""
+    """Make the old names of `MODULES` and `NAMES` importable; a second call has no effect."""
     if not any(type(finder).__qualname__ == _Finder.__qualname__
                and type(finder).__module__ == __name__ for finder in sys.meta_path):  # fmt: skip
         sys.meta_path.insert(0, _Finder())

@@ -20,7 +20,7 @@ Norm = Literal["both", "projection"]
 
 
 class GlobalMargin(NamedTuple):
-    """The best result of several searches.
+    """The largest margin that several searches for the global margin have found.
 
     Attributes:
         value: min_i y_i Phi(X_i; theta) at `params`, a lower estimate of the global margin.
@@ -36,7 +36,7 @@ class GlobalMargin(NamedTuple):
 def feasible(params: Head, norm: Norm, /) -> Head:
     """Return the multiple of `params` that satisfies the constraint.
 
-    For "projection", only U is multiplied.
+    If `norm` is "projection", the function multiplies only U.
     """
     squares = jnp.sum(params["U"] ** 2)
     if norm == "projection":

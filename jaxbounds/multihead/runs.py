@@ -33,7 +33,7 @@ class Run(NamedTuple):
     """A run of gradient descent; the leading axis of each array is the step k = 0, ..., STEPS.
 
     Attributes:
-        params: theta_k, stored as one head per group.
+        params: the parameters theta_k; equal heads form a group, which stores one head.
         losses: the training losses L(theta_k) at all steps k.
         slopes: the gradient norms ||grad L(theta_k)|| over all heads.
     """

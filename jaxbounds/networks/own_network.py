@@ -32,7 +32,7 @@ class Reason(NamedTuple):
         return listed(self.paths) if self.paths else ""
 
     def __str__(self) -> str:
-        """Return the obstacle, its paths if it has any, and the change, each on a line."""
+        """Return in lines why no bound applies, at which paths, and the needed change."""
         where = [f"  at {', '.join(self.paths)}"] if self.paths else []
         return "\n".join([self.what, *where, f"  change: {self.change}"])
 

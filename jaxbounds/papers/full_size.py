@@ -86,7 +86,7 @@ def small_preset(experiment: Experiment, /) -> str:
 
 
 def place(paper: str, kind: Kind = "full_size", /) -> Path:
-    """Return the path of the file with a paper's records of figure runs (see the module)."""
+    """Return the path of the JSON file that records the runs of a paper's figures."""
     return Path(__file__).parents[1] / paper / "records" / f"{kind}.json"
 
 

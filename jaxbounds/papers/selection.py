@@ -81,7 +81,7 @@ class Catalogue(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Selected statements, with their papers and the catalogue for their ids.
+    """The statements that the caller selected, with their papers.
 
     Attributes:
         papers: the papers of the selected statements; the tuple may hold further papers.

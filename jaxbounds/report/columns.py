@@ -98,9 +98,9 @@ def _equal(ratio: float) -> str:
 
 
 def _apart(verdict: Verdict, ratio: float) -> str:
-    """Return the factor between the sides in words.
+    """Return the factor between the sides as text, such as "x2.5 loose".
 
-    Only a failing form (version of a claim) is "over" (above a bound) or "short" (below a bound).
+    A failing form (version of a claim) is "over" its upper bound or "short" of its lower bound.
     """
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"

@@ -167,9 +167,9 @@ BY_VERIFY = "verify"
 lhs/rhs than the search for the constant.
 """
 _LARGER = 1 + 1e-6
-"""If a verdict's ratio exceeds a constant by this factor, the table shows the ratio instead. The
-factor exceeds 1 because records have eight digits. If this factor is larger, the table hides larger
-differences between ratio and constant.
+"""If a verdict's worst ratio exceeds a constant by this factor, the table shows the ratio instead
+of the constant. Recorded numbers have eight digits, so smaller excesses are rounding. If this
+factor is larger, the table ignores larger excesses.
 """
 
 

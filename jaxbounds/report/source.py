@@ -232,7 +232,7 @@ def declaration(statement: Statement, /) -> str:
 
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
-    """Yield the functions, classes and values of the package `room` that some code uses."""
+    """Yield the functions, classes and values of the package `room` that a piece of code uses."""
     known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
     for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -104,8 +104,8 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
 
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
-"""The columns of the table of papers. The third column counts the statements that fail as printed.
-The third column has a number for each class of erratum, because a typo also makes a printed claim
+"""The columns of the table of papers. The third column counts, for each class of erratum, the
+statements that fail as printed. The classes are separate because a typo also makes a printed claim
 fail.
 """
 
@@ -134,7 +134,7 @@ def paper_table(
     """Return the table of papers (see `paper_rows`); a narrow screen hides two columns.
 
     Args:
-        papers: the papers of the verdicts, and perhaps others.
+        papers: the papers of the verdicts; a paper without verdicts gets no row.
         verdicts: the verdicts on the papers' statements.
         width: the width of the screen, in columns.
     """

@@ -39,7 +39,7 @@ def _is_recorded(verdict: Verdict) -> bool:
 
 
 def ratios_of(verdict: Verdict, /) -> Ratios:
-    """Return the finite ratios of a verdict; a ratio is infinite if its right side is zero."""
+    """Return the finite ratios lhs/rhs of a verdict; a ratio is infinite if rhs is zero."""
     drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
     found = {"worst": verdict.worst_ratio} | drawn
     found |= verdict.by_size if len(verdict.by_size) > 1 else {}

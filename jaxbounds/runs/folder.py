@@ -499,7 +499,7 @@ def _settings(stored: Any) -> dict[str, Any]:
 
 
 def judged_before(out: Path, /) -> dict[str, bool]:
-    """Return a dictionary from ids of statements to whether their last verdicts were as recorded.
+    """Return for each statement's id whether the last verdicts agreed with the recorded verdicts.
 
     The dictionary has an entry for each statement that a run with this --out has judged.
     """

@@ -25,7 +25,7 @@ class Jobs(concurrent.futures.Executor):
     Args:
         folder: the folder for logs, arguments and results; all jobs must be able to read and write
             there.
-        jobs: the number of jobs among which the driver divides the pieces of work.
+        jobs: the number of jobs; the process that submits the jobs divides the work among them.
         cluster: where the jobs run: "slurm", or "local" for processes of this machine.
         minutes: the time limit of a job, in minutes.
         partition: the partition of SLURM; "" means SLURM's default.

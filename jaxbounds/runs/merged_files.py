@@ -76,9 +76,9 @@ def _name(entry: Entry) -> str:
 
 
 def _since(rests: Rests | None) -> str:
-    """Describe the first change of an entry's dependencies since the run that made the entry.
+    """Describe the first dependency (file or setting) that changed since the run of an entry.
 
-    Else "".
+    The text is empty if no dependency changed.
     """
     if rests is None:
         return "the dependencies of the entry are unknown"

@@ -230,7 +230,7 @@ def _words(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> Request:
-    """Return a request with some fields of the configuration replaced.
+    """Return a request to run an experiment, with changed fields of the configuration.
 
     Args:
         experiment: the id of the experiment.

@@ -75,7 +75,7 @@ class Shard:
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
-    """Return the folder of a shard inside `out`; all shards of a run can use one `--out`."""
+    """Return the folder of a shard (part of a run) in `out`; all shards can use one `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
 
 

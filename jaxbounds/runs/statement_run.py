@@ -360,7 +360,7 @@ class Verification:
         return kept._replace(verdicts=said)
 
     def take_kept(self) -> None:
-        """Count the statements of the interrupted run as judged."""
+        """Take over the verdicts of the interrupted run, so that its statements count as judged."""
         for kept in self.kept.values():
             self._take(kept)
 

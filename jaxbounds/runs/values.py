@@ -129,13 +129,13 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
 
 
 class Expected:
-    """The recorded values of some papers; a user's paper may have no recorded values.
+    """The recorded values of some papers' statements; a user's paper may lack a file of values.
 
     Args:
         papers: the papers whose recorded values are compared.
 
     Raises:
-        Refused: if a file of records is damaged.
+        Refused: if a file of recorded values is damaged.
     """
 
     def __init__(self, papers: Iterable[Paper], /) -> None:

@@ -59,8 +59,8 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     sqrt K) from the same column of W.
 
     Raises:
-        Refused: if W is not traced and its norm is above B. Every map of this module raises this
-            error.
+        Refused: if W is not traced and its norm is above B. The other `cover_` functions of this
+            module also raise this error.
     """
     require_norm(column_norm(W, 1, math.inf), B, of="||W||_{1,infinity}")
     return jax.vmap(cover_l1_ball, (1, None, None), 1)(W, B, K)

@@ -39,10 +39,10 @@ class LogarithmicEntropy(NamedTuple):
     """The bound ln N(epsilon) <= (A / epsilon^2) ln s(epsilon) for epsilon <= kappa, and 0 beyond.
 
     Attributes:
-        A: the factor of 1 / epsilon^2.
+        A: the factor A in front of ln s(epsilon) / epsilon^2.
         kappa: the scale above which a single function covers the class.
-        letters: the number of letters of the code, a factor in s = letters (log2(2 kappa^2 /
-            epsilon^2) + 2) + 1.
+        letters: the factor in s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1, equal to 2 d k for
+            one matrix.
     """
 
     A: float
@@ -157,10 +157,10 @@ def corollary_F_0_2_explicit(
 ) -> float:
     """Compute Corollary F.0.2 with its logarithms: 12 times the minimum of Dudley's bound.
 
-    The largest certified norm is at most B_w.
+    The result is at most `norms.B_w`, which bounds ||w||_2.
 
-    The field B_w of `norms` bounds ||w||_2. The output tokens of every layer are in the l_1 unit
-    ball. The computed bound is certified, and all its constants are explicit.
+    The output tokens of every layer are in the l_1 unit ball. The computed bound is certified, and
+    all its constants are explicit.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

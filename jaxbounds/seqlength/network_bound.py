@@ -119,9 +119,9 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 
 
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
-    """Return a function from epsilon to the log size of this library's smallest cover.
+    """Return a function from epsilon to the log size of the smallest known cover of one map.
 
-    The cover is for the attention map of head h. The outputs of this map lie in R^d.
+    The map is the attention map of head h, with outputs in R^d.
     """
     e = d + 1
     options = [

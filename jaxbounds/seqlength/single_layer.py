@@ -1,10 +1,10 @@
 """The Rademacher complexity of a single attention layer: Theorem 4.1, Appendices C and D.
 
-The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). Its norms are ||w||_1 <= B_w,
-||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns*. The paper prints the
-transposes W_c^T and W_v^T, with which the theorem is false (erratum E4). Tokens have ||x||_2 <=
-B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No bound depends on the
-sequence length.
+The class consists of the functions X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). The
+weights satisfy ||w||_1 <= B_w, ||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over
+*columns*. The paper bounds the norms of W_c^T and W_v^T, with which the theorem is false (erratum
+E4). Tokens have ||x||_2 <= B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2.
+No bound depends on the sequence length.
 
 The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). The remaining
 quantity is E, the Rademacher complexity of the attention class {X -> s e_j^T X^T softmax(X W_QK^T

@@ -4,8 +4,8 @@ A compiled network has zero gradients almost everywhere, because rounding satura
 therefore uses straight-through gradients, restricted to blocks of parameters, and refines on the
 decision boundary. The search evaluates every perturbation that it finds again, on the network
 without surrogate derivatives. The result of an attack is an upper estimate of the margin; typical
-estimates are two to four times too large. The perturbations found at one depth are good starts at
-other depths.
+estimates are two to four times too large. The perturbations found for one depth of network are good
+starts for other depths.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -28,7 +28,7 @@ class EncoderDecoder(nn.Module):
     attention: Attention = HARD
 
     def __call__(self, *inputs: Any) -> Float[Array, ""]:
-        """Compute F(x) on one input; the method has the arguments of `passes`."""
+        """Compute F(x) for one input x, which the arguments of `passes` describe."""
         return self.passes(*inputs).output
 
     @nn.compact

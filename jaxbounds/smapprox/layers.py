@@ -123,7 +123,7 @@ def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[La
 
 
 def ripple_adder(layout: Layout, /) -> list[Layer]:
-    """Build Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
+    """Build Lemma C.2's layers, bit by bit: subtract the left-move flag, add the right-move flag.
 
     The XOR of a bit b and a carry c is relu(b - c) + relu(c - b); the next layer adds the two
     terms. The adder does not compute b + c, because b + c can be 2, and a correction rounds every

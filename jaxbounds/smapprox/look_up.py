@@ -30,8 +30,9 @@ LastVisit = Callable[[Array], Array]
 Recall = Callable[[Array, Array], tuple[Array, Any]]
 """A function with two arguments that returns the values of a coordinate group at earlier steps.
 
-The two arguments of the function are the group's present value and the earlier steps. The second
-result of the function is a value that the run stores for the next step.
+The two arguments of the function are the present value of the coordinate group, and the numbers of
+the earlier steps. The second result of the function is a value that the run stores for the next
+step.
 """
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")

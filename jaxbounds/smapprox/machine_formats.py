@@ -113,7 +113,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the pairs as a dict, with list keys as tuples; refuse a repeated key."""
+    """Return a dict of (key, value) pairs, with list keys as tuples; refuse a repeated key."""
     result: dict[Any, Any] = {}
     for key, value in pairs:
         key = tuple(key) if isinstance(key, list) else key

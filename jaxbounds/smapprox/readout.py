@@ -1,4 +1,4 @@
-"""Readable views of a compiled network: each layer's purpose, and each read symbol's source."""
+"""Describe a compiled network: each layer's purpose, and the step that wrote each read symbol."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -51,8 +51,7 @@ class OnBox(NamedTuple):
 
     Attributes:
         parameters: the coordinates (parameters) of the box.
-        pairs: a pair of scalars for each entry: the entry of the left side and the entry of the
-            right side.
+        pairs: for each entry of the sides, the pair of the left scalar and the right scalar.
         error: the rounding error of the sides that `evaluate` states.
         ledger: the list of all scalar operations that the program executes.
     """

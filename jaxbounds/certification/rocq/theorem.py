@@ -100,7 +100,7 @@ def theorem_of(
 
 
 def _leaves(instance: Any, ledger: Ledger) -> tuple[dict[int, np.ndarray], dict[str, np.ndarray]]:
-    """Return two dicts of each array's exact numbers: keyed by position, and keyed by name."""
+    """Return the arrays' exact numbers in two dicts: by an array's position, and by its name."""
     by_place, by_name = {}, {}
     leaves = jax.tree.leaves(instance)
     paths = list(flatten(jax.tree.map(np.asarray, instance)))

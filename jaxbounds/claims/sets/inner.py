@@ -233,7 +233,7 @@ def _holding(variable: ContextVar[Any], value: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def estimates_made() -> Iterator[list[str]]:
-    """Yield a list that gets a word for each supremum or infimum estimated in a `with` block.
+    """Yield a list; each estimate of a supremum or infimum in a `with` block adds a word to it.
 
     The word "below" stands for an estimate of a supremum, and "above" for an estimate of an
     infimum.

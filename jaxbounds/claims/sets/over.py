@@ -63,7 +63,7 @@ class Over(Mapping[str, Any]):
     """
 
     is_code = True
-    """Marks a product of sets as code, so that the JSON of a dataclass omits the product."""
+    """Tells the JSON of a dataclass to omit a product of sets, as it omits code."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Make the product of the given sets; each key is the name of an entry.

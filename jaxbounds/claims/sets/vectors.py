@@ -48,7 +48,7 @@ class Box(Set):
     shape: Shape = ()
 
     def __post_init__(self) -> None:
-        """Refuse ends and shapes with anything other than numbers and expressions of sizes."""
+        """Refuse ends and shapes unless they consist of numbers and expressions of sizes."""
         self._refuse(self.lo, self.hi)
 
     def _refuse_numbers(self, size: Size) -> None:

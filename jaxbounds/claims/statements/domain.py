@@ -133,7 +133,7 @@ class Domain:
         )
 
     def instance(self, point: Any) -> Instance:
-        """Return the instance at a point of the box."""
+        """Return the instance to which the chart maps a point of the box."""
         return self.chart(point, Size(dict(self.size)))
 
 

@@ -17,7 +17,7 @@ leaves, and holds integer and boolean leaves fixed."""
 class Size(Mapping[str, Any]):
     """The static part of an instance: a dict from names to shapes and other Python numbers.
 
-    A size is hashable, and JAX treats it as static when it traces a function.
+    A `Size` is hashable, and JAX treats a `Size` as static when JAX traces a function.
     """
 
     def __init__(self, entries: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Spot = tuple[int, int]
-"""A line, which counts from 1, and a column in bytes, which counts from 0."""
+"""A place in a source file: the line, counted from 1, and the column in bytes, counted from 0."""
 
 
 def lambda_of(function: Any, /) -> tuple[str, str]:

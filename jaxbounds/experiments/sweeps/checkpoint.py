@@ -164,7 +164,7 @@ class Checkpoints:
         return int(stored["step"]), bool(stored["ended"])
 
     def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
-        """Return the stored step, the state's leaves and all metrics; None without a stored state.
+        """Return the checkpoint's step, state leaves and metrics; None if no state is stored.
 
         Raises:
             Refused: if a file is damaged, missing or from another run.

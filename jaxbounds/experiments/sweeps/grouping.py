@@ -6,8 +6,8 @@ from typing import Any
 ON_CPU = 4
 """The default number of lanes (runs) in a group on a CPU, in sweeps of up to 32 lanes.
 
-A group of more lanes wastes more steps on finished lanes. Groups of fewer lanes slow sweeps whose
-lanes have tiny matrices.
+A group of more lanes wastes more steps on finished lanes. If groups have fewer lanes, sweeps with
+tiny matrices take longer.
 """
 PARTS = 8
 """The number of groups into which a sweep of more than 32 runs is divided on a CPU.
@@ -26,7 +26,7 @@ SHARE = 0.8
 If this fraction is larger, groups of lanes are larger, and other programs have less memory.
 """
 LIMIT = 8 * 2**30
-"""The bytes that `available` gives one program if a device does not report its memory.
+"""The number of bytes that one program may take on a device that does not report its memory.
 
 If this number of bytes is larger, groups of lanes are larger.
 """

@@ -1,8 +1,8 @@
 """Compute the identity of a sweep, which describes the sweep's program and its lanes (runs).
 
-A folder of checkpoints belongs to one identity. The module traces and hashes programs, with the
-values of the arrays that they close over. A function that a program calls on the host has no trace;
-the user's `fingerprint` must describe this function.
+All checkpoints in a folder have one identity. The module traces and hashes programs, with the
+values of the arrays that they close over. JAX does not trace a function that a program calls on the
+host. The user's argument `fingerprint` must describe this function.
 """
 
 import hashlib

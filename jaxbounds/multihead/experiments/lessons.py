@@ -1,9 +1,9 @@
 """Lessons: the compiled training programs of Figures 2 to 5.
 
 A student is the network that a lesson trains, and a lane is one trial at one H. For the paper's
-model with equal heads, one lesson (training program) serves all H, because H and the step size are
-inputs of a lane. For another student, the parameters have other shapes at each H, so each H has its
-own lesson.
+model with equal heads, H and the step size are inputs of the lesson (training program), so one
+lesson serves all H. The shapes of another student's parameters depend on H, so each H has its own
+lesson.
 """
 
 import zlib

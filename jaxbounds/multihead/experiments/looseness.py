@@ -37,19 +37,21 @@ AXES = ("H", "T", "d", "R")
 
 @dataclass(frozen=True, kw_only=True)
 class Looseness:
-    """The settings of the experiment: the base point and the sizes along each axis.
+    """The settings of the experiment, which varies H, T, d or R from a base point.
 
     Attributes:
-        heads: the numbers of heads H, even and at least 4; the second value belongs to the base
-            point.
-        tokens: the numbers of tokens T, even; the second value belongs to the base point.
-        dimensions: the token dimensions d; the second value belongs to the base point.
-        radii: the values of R, the norm of every token; the second value belongs to the base point.
-        size: the norm ||U_h|| of every head, and the norm ||W_h|| of every head in random networks.
-        n: the number of samples of random networks and of the run.
+        heads: the numbers of heads H, even and at least 4. While T, d or R varies, H is the second
+            value.
+        tokens: the numbers of tokens T, even. While H, d or R varies, T is the second value.
+        dimensions: the token dimensions d. While H, T or R varies, d is the second value.
+        radii: the values of R, the norm of every token. While H, T or d varies, R is the second
+            value.
+        size: the norm ||U_h|| of every head; in random networks also the norm ||W_h||.
+        n: the number of samples in the data of a random network and of a run of Figure 2.
         samples: the number of samples, the first ones of the data, at which the model's Hessian is
             measured.
-        seeds: the number of random networks at each point, which is also the number of runs.
+        seeds: the number of random networks at each point; the run of Figure 2 is repeated equally
+            often.
         steps: the steps at which a run of Figure 2 (GD, eta = 1, T = 10, d = 4, start at zero) is
             measured; 0 is the start.
         run_heads: the number of heads H of the run of Figure 2.
@@ -67,7 +69,7 @@ class Looseness:
     run_heads: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse sizes for which no aligned network exists, and too few sizes to fit an exponent.
+        """Refuse invalid fields, such as odd numbers of heads, or too few values for a fit.
 
         Raises:
             Refused: if a field is wrong; the message names the field.

@@ -39,8 +39,8 @@ class Measured(NamedTuple):
         sharp: the sharpened bounds on the quantities in `left`.
         error: for each entry of `left`, the width of its certified interval divided by its value; 0
             for an entry without a certified interval.
-        certified: whether the intervals of the least and of the greatest eigenvalue are both proved
-            to contain the eigenvalue.
+        certified: whether the least and the greatest eigenvalue are both proved to lie in their
+            intervals.
         loss: the training loss L of the network.
     """
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 SEPARATED = 0.999
-"""The share of held-out samples that a direction must separate; a larger share is harder to reach.
+"""The share of held-out samples that a direction must classify correctly. Fewer directions reach a
+larger share.
 """
 
 SETTINGS = default_settings(
@@ -68,7 +69,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the claims about separability: at random starts, as n grows, and against baselines.
 
-    The claims are about every seed, so each claim is decided at the seed with the least value.
+    The claims are about all seeds, so the seed with the least measured value decides each claim.
     """
     is_random = [name for name in dataset.start.values.tolist() if name.startswith("random")]
     part = dataset.sel(start=is_random)

@@ -59,7 +59,8 @@ def all_heads(heads: int, /) -> Student:
 
 
 STUDENTS: dict[str, Factory] = {"all-heads": all_heads}
-"""A dictionary from the name of each student besides `EQUAL_HEADS` to its factory.
+"""A dictionary from the name of each student (network to train) to the student's factory.
+`EQUAL_HEADS` has no entry.
 
 A factory is a function from the number of heads H to a student.
 """

@@ -247,7 +247,7 @@ def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 on_sequence = functools.partial(
     Statement, sample=sequence, sizes=SIZES, assumptions="DM1, Assumption 3"
 )
-"""Settings that several statements about one sequence have in common."""
+"""The constructor of statements about one sequence, with the arguments that they share."""
 on_sequences = functools.partial(
     Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
 )

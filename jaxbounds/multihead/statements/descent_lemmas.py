@@ -44,8 +44,8 @@ MEASURABLE = 1e5
 """The check skips a step if the claimed decrease of the loss is below this factor times the
 rounding error.
 
-A checked ratio then has a relative rounding error of at most 1e-4. A larger factor makes the check
-skip more of the steps.
+At a step that the check does not skip, the ratio lhs/rhs has a relative rounding error of at most
+1e-4. A larger factor makes the check skip more of the steps.
 """
 
 

@@ -156,7 +156,7 @@ def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     """Return the hypothesis that sharpening S11's bound exceeds the rounding errors of the Hessian.
 
     If the covariances are zero, the computed bound of sharpening S11 consists of rounding errors.
-    Sharpening S5's bound sets the scale of the Hessian's rounding errors.
+    The hypothesis takes 1e-8 times sharpening S5's bound as the Hessian's rounding error.
     """
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
     scores = bounds.summed_scores(instance["U"], instance["X"])

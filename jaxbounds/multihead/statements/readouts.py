@@ -120,10 +120,10 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
 
 
 def _attending_to_both(size: Size) -> Instance:
-    """Return sequences of tokens x and -x: half of the tokens are -x and W = 0, or one is -x.
+    """Return two sequences of tokens x and -x.
 
-    In the sequence with one token -x, the token x attends to -x as much as to all other tokens
-    together.
+    In the first sequence, half of the tokens are -x, and W = 0. In the second sequence, one token
+    is -x, and x attends to -x as much as to all other tokens together.
     """
     T, d = size["T"], size["d"]
     x, t = np.eye(d)[0], np.arange(T)

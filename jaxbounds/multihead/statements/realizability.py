@@ -222,7 +222,7 @@ PROPOSITION_7_REMAINDER = Statement(
 
 
 def _two_phases(key: jax.Array, size: Size) -> Instance:
-    """Draw samples of the first phase {"X1", "y1"} and of the second {"X", "y"}, from DM1."""
+    """Draw DM1 samples {"X1", "y1"} for the first phase and {"X", "y"} for the second phase."""
     T, d = size["T"], size["d"]
     model = SparseContext(
         tokens=T, dimension=d, relevant=T // 2, distractors=d - 2, signal=1.2,

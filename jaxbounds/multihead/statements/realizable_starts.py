@@ -2,7 +2,7 @@
 
 The data of an instance come from the data model DM1. The start theta^(1) has H heads with alpha =
 +1 or -1. The heads with alpha = +1 outnumber the heads with alpha = -1 by b sqrt(H), for a drawn
-number b. The direction theta* is that of Lemma 13, and the instance's start contains the measured
+number b. The direction theta* is that of Lemma 13, and the start's constants include the measured
 margin along theta*. All heads with the same sign of alpha are equal. An instance therefore stores
 only one head of each sign, and H can be as large as the conditions require.
 """

@@ -269,7 +269,7 @@ class Product:
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:
-        """Return the product with a diagonal block, on vectors of all parameters.
+        """Return the operator that multiplies vectors of all parameters by a diagonal block.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.

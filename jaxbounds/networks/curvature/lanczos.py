@@ -151,7 +151,7 @@ def _flagged(
 
 
 def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
-    """Return the extremes with their rounding error, and flags that account for it."""
+    """Add the rounding error to extreme eigenvalues; a large error unsets the convergence flags."""
     scale = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
     fine = jnp.asarray(unit) <= jnp.maximum(tolerance, jnp.finfo(ends.minimum.dtype).eps)
     return ends._replace(
@@ -375,7 +375,7 @@ def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any) -> _Krylov:
-    """Restart a full basis: keep Ritz vectors of the end that has not converged."""
+    """Restart a full basis; keep more Ritz vectors at a spectrum's end that has not converged."""
     low, high = _small(wanted, state, tolerance, floor)
     share = jnp.where(high & ~low, kept - kept // 4, kept // 2)
     share = jnp.where(low & ~high, kept // 4, share)

@@ -58,7 +58,7 @@ def _ratio(minimum: float, loss: float) -> float:
 
 @with_table
 class CurvatureMonitor:
-    """Record the Hessian's extremes, and the ratio -lambda_min / L, in a training loop.
+    """Record the Hessian's extreme eigenvalues and -lambda_min / L in a training loop.
 
     ```python
     monitor = CurvatureMonitor(loss, every=100)
@@ -71,9 +71,9 @@ class CurvatureMonitor:
 
     The monitor traces `loss` each time it records, and compiles `loss` once. The extreme
     eigenvalues of a minibatch are biased. In 17 of 18 measurements, a minibatch's least eigenvalue
-    was more negative than the least eigenvalue over all data, by a factor of 1.4 to 8.5. Therefore
-    each record holds the number of batches. Pass a list of batches, or `data`, to correct the bias
-    of a minibatch.
+    was more negative than the least eigenvalue over all data, by a factor of 1.4 to 8.5. Each
+    record holds the number of batches over which the Hessian is averaged. To reduce the bias of a
+    minibatch, pass a list of batches, or pass the whole data set as `data`.
     """
 
     def __init__(

@@ -32,7 +32,8 @@ If this number of products is larger, a run notices convergence later.
 """
 
 CONFIRM = 2
-"""A residual counts as small if it is still small after this number of further products.
+"""A run trusts a small residual only if the residual is still small after this number of further
+products.
 
 A larger number makes a wrong decision less likely, and costs more time.
 """
@@ -96,7 +97,7 @@ class Run:
     def __init__(
         self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, mask: Array
     ) -> None:
-        """Draw the start vector, without any product of the operator.
+        """Draw the start vector; the constructor does not apply the operator.
 
         Args:
             operator: a linear map that has a compiled program of its own.

@@ -53,7 +53,7 @@ class ShortRun(Run):
         return np.asarray(self._operator(jnp.asarray(vector, self._dtype)), np.float64)
 
     def _less(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Remove a vector's projections on the rows, twice; return remainder and projections."""
+        """Orthogonalise a vector against the basis, twice; return remainder and coefficients."""
         rows, column = self._rows[: self.filled], np.zeros(self.filled)
         for _ in range(2):
             part = rows @ vector

@@ -100,7 +100,7 @@ def optional(text: str, at: int, /) -> tuple[str, int] | None:
 def _definition(
     text: str, found: re.Match[str]
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
-    """Return a definition's name, its replacement, and the index after the definition.
+    """Return the name and the replacement of a LaTeX macro, and the index after its definition.
 
     The result is None if the definition of the macro cannot be read.
     """

@@ -82,7 +82,7 @@ class Values(NamedTuple):
 
 
 def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the boxes' centres (floats), radii (half-widths, rounded up) and balls."""
+    """Return the boxes' centres, half-widths (rounded up), and coordinates as balls (intervals)."""
     lower, upper = (np.array([box[i] for box in boxes]) for i in (0, 1))
     centres = np.where(lower == upper, lower, lower / 2 + upper / 2)
     radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)

@@ -75,7 +75,7 @@ def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
 
 
 def plus(a: arb, b: arb, /) -> arb:
-    """Return the sum, marked as nonnegative if both terms are nonnegative."""
+    """Return the sum of two balls, marked as nonnegative if both balls are nonnegative."""
     c = a + b
     if type(a) is Nonnegative or type(b) is Nonnegative:
         return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
@@ -83,7 +83,7 @@ def plus(a: arb, b: arb, /) -> arb:
 
 
 def times(a: arb, b: arb, /) -> arb:
-    """Return the product, marked as nonnegative if both factors are nonnegative."""
+    """Return the product of two balls, marked as nonnegative if both balls are nonnegative."""
     c = a * b
     if type(a) is Nonnegative or type(b) is Nonnegative:
         return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
@@ -221,7 +221,7 @@ def cube_root(x: arb, /) -> arb:
 def floor(x: arb, /) -> arb:
     """Return the largest integer <= x.
 
-    If the ball crosses a jump, return a ball around all possible values.
+    If the ball (interval) x contains a jump of floor, the result encloses all possible values.
     """
     if not x.is_finite():
         return x if x.is_exact() else NAN
@@ -232,7 +232,7 @@ def floor(x: arb, /) -> arb:
 def ceil(x: arb, /) -> arb:
     """Return the least integer >= x.
 
-    If the ball crosses a jump, return a ball around all possible values.
+    If the ball (interval) x contains a jump of ceil, the result encloses all possible values.
     """
     return -floor(-x)
 

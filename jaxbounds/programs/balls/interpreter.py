@@ -277,7 +277,7 @@ class Enclosed(NamedTuple):
     whole: bool = True
 
     def taken(self, host: bool) -> bool:
-        """Tell whether the result is correct only if numbers from outside the trace are exact."""
+        """Tell whether the result needs the exactness of numbers computed outside the trace."""
         return not self.whole or (host and self.computed)
 
 

@@ -233,7 +233,7 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
 
 
 def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> tuple[Any, Any]:
-    """Return U and V^T of an SVD; vectors of perhaps multiple or zero singular values are NaN."""
+    """Return U and V^T of an SVD, with NaN where a singular value may be zero or multiple."""
     wide = m.shape[0] < m.shape[1]
     tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())

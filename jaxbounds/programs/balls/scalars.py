@@ -126,7 +126,7 @@ class Scalars(Interpreter):
         return minus(self.larger(minus(a), minus(b)))
 
     def add(self, a: Any, b: Any) -> Any:
-        """Return the sum of two elements of the algebra."""
+        """Return the sum of two elements of `algebra`, such as two jets."""
         return self.algebra.apply("add", a, b)
 
     def mul(self, a: Any, b: Any) -> Any:

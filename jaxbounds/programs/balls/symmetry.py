@@ -239,9 +239,9 @@ class Flow(NamedTuple):
 def flows(
     program: ClosedJaxpr, count: int, reading: Reading = "exact", /
 ) -> Iterator[tuple[tuple[bool, ...], list]]:
-    """Yield each choice of scaled coordinates, with a basis of the possible weights.
+    """Yield each choice of the coordinates that a flow scales, with a basis of the flow's weights.
 
-    The flow shifts the coordinates that it does not scale.
+    A flow (motion of a box's points) shifts the coordinates that it does not scale.
     """
     ways = sorted(itertools.product((True, False), repeat=count), key=lambda w: -sum(w))
     for scaled in ways:

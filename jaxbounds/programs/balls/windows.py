@@ -86,9 +86,9 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `reduce_window` to one array: a sum, product, maximum or minimum with a start value.
 
     Raises:
-        NotSupported: if the windows are reduced by another function, because its order would
-            matter; or if the program pads and the start value changes a result. XLA's definition
-            counts padding that changes a result, but compiled programs omit the padding.
+        NotSupported: if another function reduces the windows, because the result may depend on the
+            order; or if the program pads and the start value changes a result. XLA's definition
+            includes padding in the result, but compiled programs omit the padding.
     """
     inner = eqn.params["jaxpr"]
     program = getattr(inner, "jaxpr", inner)

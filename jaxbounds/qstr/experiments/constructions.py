@@ -224,8 +224,8 @@ SETTINGS = default_settings(
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
 )
-"""The grids must reach these lengths N and numbers of points before claims about rates are
-decided."""
+"""The experiment decides claims about rates only on grids with at least these lengths N and numbers
+of points."""
 
 
 def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:

@@ -32,9 +32,9 @@ def in_words(protocol: Protocol, /) -> str:
 def _cells(
     dataset: xr.Dataset, name: str, ending: str
 ) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
-    """Return the prompt lengths, each run's number of samples, and a mask of the censored runs.
+    """Return the prompt lengths, each run's number of samples, and a mask of unfinished runs.
 
-    The number of samples of a censored run is a lower bound.
+    An unfinished (censored) run has not learned, so its number of samples is a lower bound.
     """
     part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
     values, seen = part["samples" + ending].values, part["seen" + ending].values

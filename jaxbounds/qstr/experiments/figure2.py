@@ -3,10 +3,10 @@
 In the paper's construction (A.2), the matrix is alpha I in one de x de block and zero elsewhere.
 The experiment measures two shares of the matrix's sum of squares: in the block of (A.2), and on the
 diagonal of this block. The experiment also measures the margin by which each encoding's score with
-itself exceeds its scores with other encodings. For comparison, the experiment also measures the
-share of the diagonal in sum_i omega_i omega_i^T. Under this matrix, as under alpha I, each encoding
-has its largest score with itself. Random encodings are not orthonormal, so sum_i omega_i omega_i^T
-is no multiple of I.
+itself exceeds its scores with other encodings. For comparison, the experiment measures the
+diagonal's share in the sum of squares of sum_i omega_i omega_i^T. Under this matrix, as under alpha
+I, each encoding has its largest score with itself. Random encodings are not orthonormal, so sum_i
+omega_i omega_i^T is no multiple of I.
 """
 
 import contextlib

@@ -156,7 +156,7 @@ SETTINGS = default_settings(
     others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
     "shows less: a run that has not learned is below no bound.",
 )
-"""Settings at least as large as these count as a serious search for risks below the bounds."""
+"""The least settings at which the experiment decides whether a risk falls below the bounds."""
 TRAINS = 0.1
 """Training counts as successful if the network with the most heads has a risk below this number. A
 larger number accepts worse runs.

@@ -15,7 +15,7 @@ RADIUS = 2.0
 
 
 def _cases(size: Size) -> Instance:
-    """Return two points at which the check evaluates the links.
+    """Return two points at which the check evaluates the links (label functions g).
 
     All coordinates of the first point are knots, and all coordinates of the second are midway
     between knots.

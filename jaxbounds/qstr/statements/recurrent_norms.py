@@ -325,9 +325,9 @@ CONSTANTS = searched_on_host(
 def _risk(i: Instance, size: Size) -> Sides:
     """Compare the variance that the random-code RNN explains with Theorem 9's limit.
 
-    The check multiplies the predictions by c; both sides of the claim then have closed forms. If
-    the best quantiser Q has the mean squared error D, then E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 -
-    D).
+    The check multiplies the RNN's predictions by a factor c, for which both sides of the claim have
+    closed forms. If the best quantiser Q has the mean squared error D, then E(x - c Q(x))^2 = 1 -
+    (2 c - c^2)(1 - D).
     """
     N, c = size["N"], float(i["scale"])
     m = machine(int(i["seed"]), N)

@@ -23,9 +23,9 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""The number of knots of Proposition 26's network, and its number mu. The gates are closed for
-inner products up to mu. More knots give a smaller error. The number mu is 1/2, the bound on the
-encodings' coherence, plus the error of the inner product.
+"""The number of knots of Proposition 26's network, and mu, the inner product up to which the gates
+stay closed. More knots give a smaller error. The number mu is 1/2, the bound on the encodings'
+coherence, plus the error of the inner product.
 """
 
 

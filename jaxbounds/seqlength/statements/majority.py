@@ -167,9 +167,10 @@ TASK = identity_on_host(
 
 
 def _trend(instance: Instance, size: Size) -> Sides:
-    """Compare the trends of two data sets with one run in each row.
+    """Compare the results of `trend` for two data sets with values computed by hand.
 
-    If one exchanges the two rows of data, only the sign of the slope changes, so the p-value is 1.
+    The first data set has two rows with one run each. An exchange of the rows changes only the sign
+    of the slope, so the p-value is 1.
     """
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)

@@ -59,9 +59,8 @@ _FIRST = lambda sizes: sizes == sizes.min()
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
     """Return changed data for a test of the claims.
 
-    In these data, training with a straight-through derivative gives smaller errors. In the changed
-    data, the tables learned with the straight-through derivative have smaller errors than the
-    tables learned with softmax's own derivative.
+    In the changed data, the tables learned with the straight-through derivative have smaller errors
+    than the tables learned with softmax's own derivative.
 
     On these data, the paper's claims must fail.
     """

@@ -33,7 +33,7 @@ def two_states(bits: int) -> Layout:
 
 
 def _state(layout: Layout, **groups: Any) -> np.ndarray:
-    """Return a state vector from the values of its coordinate groups; the other groups are zero."""
+    """Return a state vector with the given values in the given coordinate groups, else zero."""
     h = np.zeros(layout.width)
     for name, values in groups.items():
         h[list(layout.groups[name])] = values

@@ -87,7 +87,7 @@ CASE_2 = Statement(
 
 
 def _gaps(i: Instance, size: Size) -> Sides:
-    """Compute the least distance between two different scores, over all layers of the search."""
+    """Compute the least distance between different scores, over all layers of the binary search."""
     ordered = jnp.sort(searched(i).scores, axis=1)
     steps = jnp.diff(ordered, axis=1)
     distinct = jnp.isfinite(ordered[:, :-1]) & (steps > 0)

@@ -142,7 +142,7 @@ STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
 """The machine's state z_t and the symbol u_t that the machine writes, for t = 1 .. 4."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
-"""The groups of coordinates that are not zero in states of the form (C.5)."""
+"""The names of the coordinate groups that are not zero in states of the form (C.5)."""
 
 
 @functools.cache

@@ -210,7 +210,7 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return memories of T keys.
+    """Return memories (key scores and values) of T keys.
 
     Each memory has the values of the keys, and an entry `extra` that changes their scores. A key's
     score is 1 + extra below the best score. Keys with equal scores have equal values.

@@ -59,7 +59,7 @@ def law(size: Size) -> np.ndarray:
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw the angle of each point, from a wider range for rare points.
+    """Draw each point's angle; points of low probability get angles from a wider range.
 
     Draw also the number of times that each point is in the sample.
     """

@@ -67,7 +67,7 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Draw n samples from the three points.
+    """Draw n samples from the distribution `THREE_POINTS` on three points.
 
     Draw also n fair coins, which are the losses of one more model.
     """

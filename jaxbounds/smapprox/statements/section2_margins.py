@@ -93,9 +93,9 @@ LEAST = Statement(
 
 
 def _balls(key: Array, size: Size) -> Instance:
-    """Draw balls of parameters at which the model is wrong, and two parameters.
+    """Draw balls in the parameter space, inside which the model is wrong, and two parameters.
 
-    The two parameters lie either outside or inside these balls.
+    Each of the two parameters may lie outside or inside the balls.
     """
     keys = jax.random.split(key, 6)
     p, k = size["p"], size["k"]
@@ -257,7 +257,7 @@ def _same_sign(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _predicts(i: Instance, size: Size) -> dict[str, Any]:
-    """Check that F has an output.
+    """Check that F is finite and predicts a label (is not zero).
 
     F is a hard-max attention (Section 4) with scores as parameters.
     """

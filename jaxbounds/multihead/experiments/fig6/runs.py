@@ -80,7 +80,7 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
 
 
 def _first_weights(config: Figure6, arm: str, heads: int, key: Array) -> dict:
-    """Return the pretrained weights of a trial, and draw the classifier that a folder may lack."""
+    """Return a trial's pretrained weights; draw the classifier if the weights' folder has none."""
     shape, params = load_roberta(
         config.weights, key, labels=2, memory_limit=config.memory_gib * 2**30
     )

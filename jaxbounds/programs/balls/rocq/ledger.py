@@ -168,7 +168,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """Record a function of two numbers.
+        """Add a function of two numbers, such as their sum, to the ledger; return the result.
 
         The function simplifies the result if an operand is zero or one.
         """

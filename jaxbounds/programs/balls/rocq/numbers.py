@@ -24,7 +24,7 @@ def exact_ball(x: Fraction, /) -> arb:
 
 
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
-    """Round an interval's end outward and add one unit.
+    """Round an interval's end outward, then move the end outward by one unit of its last digit.
 
     Because of this extra unit, the interval that Rocq computes again lies inside the widened
     interval.

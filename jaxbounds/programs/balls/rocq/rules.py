@@ -87,7 +87,7 @@ def _facts(x: Any, run: Any) -> np.ndarray:
 
 
 def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record the value of a function of one argument, entry by entry."""
+    """Add a function of one argument, applied to each entry, to the ledger (list of operations)."""
     name = eqn.primitive.name
     function = _SPECIAL.get(name) or (lambda ledger, a, i: ledger.unary(name, a, i))
     x = _numbers(xs[0], run)
@@ -146,7 +146,7 @@ _SPECIAL: dict[str, Callable[[Ledger, Real, Any], Real]] = {
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a rounding to the nearest integer, with halves to the even integer.
+    """Add a rounding to the nearest integer (halves to even) to the ledger of operations.
 
     Raises:
         NotSupported: if the program rounds halves away from zero.
@@ -224,9 +224,9 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a `select_n` in the ledger.
+    """Return the entries that a `select_n` selects.
 
-    If its options differ, record the proved boolean that decides the choice.
+    If the options for an entry differ, the ledger records the proved boolean that chooses.
     """
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
@@ -254,7 +254,7 @@ def clamp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record x^y for a static integer y."""
+    """Add x^y, for a static integer y, to the ledger (list of operations)."""
     y = eqn.params["y"]
     return [_entrywise(lambda i, a: run.ledger.power(a, y, i), _numbers(xs[0], run))]
 
@@ -382,7 +382,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record `scatter-add`: each update is added to the entry that the primitive updates.
+    """Add the additions of `scatter-add`, one for each update, to the ledger (list of operations).
 
     Raises:
         Undecided: if an index of the operation is not an exact integer.

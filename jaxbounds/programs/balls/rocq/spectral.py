@@ -219,7 +219,7 @@ def _defined(matrix: list[list[Real]]) -> list[Real]:
 
 
 def lines_of(x: Real, /) -> Iterator[str]:
-    """Yield a file's lines about a singular value: variable, definition, and both proved bounds."""
+    """Yield the Rocq lines about a singular value: variable, definition, and both proved bounds."""
     what: Spectral = x.operation
     n, name = len(what.vector), x.name
     t = [f"t{i}" for i in range(n)]

@@ -57,7 +57,7 @@ class Real:
         return not self.name
 
     def parts(self) -> Iterator["Real"]:
-        """Yield the operands of the number's operation in order, each operand once."""
+        """Yield the operands of the operation that computes this number, in order, each once."""
         yield from {id(x): x for term in self.arguments for x in term}.values()
 
     def shown(self, level: int = PLUS) -> str:
@@ -127,7 +127,7 @@ class Fact:
         return int(bool(self))
 
     def negated(self) -> "Fact":
-        """Return the negated fact, which the same comparisons prove."""
+        """Return the negation of this proved boolean, with the comparisons that prove both."""
         return Fact(not self.truth, self.because, self.ledger)
 
 

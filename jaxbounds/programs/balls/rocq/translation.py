@@ -185,5 +185,5 @@ def translated(
 
 
 def entries_of(x: Any, ledger: Ledger, /) -> list[Any]:
-    """Return the numbers and facts of all leaves of a result, in order."""
+    """Return the entries of an array in order: numbers, and facts (proved booleans)."""
     return list(lifted(x, ledger).ravel())
