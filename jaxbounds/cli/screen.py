@@ -198,7 +198,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
 
 
 def _times(kept: Mapping[str, Kept]) -> str:
-    """Return the times at which statements were judged, and the names of up to `FEW` statements."""
+    """Return the stored verdicts' first and last time, and up to `FEW` names of statements."""
     times = sorted(one.when for one in kept.values())
     span = times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
     more = f" and {len(kept) - FEW} more" if len(kept) > FEW else ""

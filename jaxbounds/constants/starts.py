@@ -138,7 +138,7 @@ KINDS: dict[str, Make] = {
     "sparse": sparse,
     "identity": identity,
 }
-"""The kinds of changed instances: each name has a function that makes instances of this kind."""
+"""A dictionary from the name of each kind of changed instance to the function that makes it."""
 
 
 def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:

@@ -77,8 +77,8 @@ EXACT = 1e-3
 differ by at most this share of the tolerance. A larger share accepts entries at which the sides
 agree less exactly."""
 AGAIN = (0.5, 1.0, 4.0)
-"""A round also repeats the last step, multiplied by each of these numbers, because a valley of the
-ratio of the sides may be long."""
+"""A round of the search also repeats the last step, multiplied by each of these numbers. Longer
+steps help if the ratio of the sides falls slowly along a valley."""
 
 
 class Tried(NamedTuple):

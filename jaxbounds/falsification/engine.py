@@ -63,8 +63,9 @@ FEW = 64
 larger limit makes larger counterexamples readable, and takes longer.
 """
 STARTS = 4
-"""Besides the worst instance, the engine shrinks at most this many measured and this many enlarged
-failing instances. A larger number finds rounder counterexamples, and takes longer.
+"""Besides the worst instance, the engine shrinks at most this many measured failing instances, and
+this many failing instances with scaled entries. A larger number finds rounder counterexamples, and
+takes longer.
 """
 
 
@@ -143,7 +144,7 @@ def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -
     """Return the indices of up to `STARTS` violating instances whose larger side is nearest to one.
 
     Args:
-        amounts: for each instance the size of its violation.
+        amounts: for each instance, the amount by which the instance violates the claim.
         sides: the larger side of each instance.
         floor: the least violation of the claim that counts.
         side: the larger side of the worst instance; the function returns only instances whose

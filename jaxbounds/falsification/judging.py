@@ -100,8 +100,7 @@ def judge(
         programs: the compiler of the programs that measure instances; the compiler may keep
             programs.
         examples: the examples: the worst instances of earlier runs.
-        referee: the referee (ball arithmetic), which decides about violations of the size of
-            rounding.
+        referee: the referee (ball arithmetic), which decides whether tiny violations are rounding.
         timeout: the seconds after which draws and searches end; the function then decides on the
             measurements so far.
 

@@ -201,14 +201,13 @@ def stands(
     referee: Asked,
     /,
 ) -> str:
-    """Return the reason why a violation is not enough for `fails`; empty if it is enough.
+    """Return the reason why a violation does not yet prove `fails`; empty if it suffices.
 
     Args:
         bench: the bench, an object that measures instances.
         form: a form (version of the claim) that fails.
-        found: a violating instance, its size and the measured value.
-        referee: the referee (ball arithmetic), which decides about violations of the size of
-            rounding.
+        found: a violating instance, its shapes (size), and its ratio of the sides.
+        referee: the referee (ball arithmetic), which decides whether tiny violations are rounding.
     """
     index = [f.name for f in bench.statement.forms].index(form.name)
     instance, size, value = found
@@ -387,7 +386,7 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
     Args:
         bench: the bench, an object that measures instances.
         index: the index of a form (version of the claim) that fails.
-        found: a violating instance, its size and the measured value.
+        found: a violating instance, its shapes (size), and its ratio of the sides.
     """
     statement, coarsest = bench.statement, bench.watch.coarsest
     instance, size, value = found

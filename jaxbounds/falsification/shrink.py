@@ -119,16 +119,16 @@ def enlarged(instance: Instance, /) -> Iterator[Instance]:
 def share(amount: float, /) -> float:
     """Return the least violation that a shrunk instance must have.
 
-    This violation is 0.1, or half of the original violation if the half is smaller.
+    The least violation is 0.1, or half of the original instance's violation if the half is smaller.
     """
     return min(0.1, 0.5 * amount)
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """Return the simplest failing instance found.
+    """Return the simplest failing instance that the shrinking finds.
 
-    The violation of the simplest instance is at least 0.1, or at least half of the original
-    violation. A simpler instance has rounder numbers and fewer nonzero entries. The shapes of the
+    The violation of the result is at least 0.1, or at least half of the violation of the given
+    instance. A simpler instance has rounder numbers and fewer nonzero entries. The shapes of the
     instance's arrays stay unchanged.
     """
     flat = flatten(instance)

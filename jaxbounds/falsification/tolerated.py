@@ -44,8 +44,8 @@ def hidden_violation(
 ) -> str:
     """Return a reason if the tolerance hides a violation that ball arithmetic confirms.
 
-    The purpose of a tolerance is to cover rounding errors. A violation that is no rounding makes
-    the claim false, however small the violation is.
+    The purpose of a tolerance is to cover rounding errors. A violation that rounding does not
+    explain makes the claim false, however small the violation is.
     """
     m = column.measured
     if statement.host or statement.unrefutable or statement.there_is is not None:

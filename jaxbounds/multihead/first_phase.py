@@ -76,8 +76,8 @@ def deviation_bound_dimension(
     """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of (6), with C = 1 / sqrt(2).
 
     For the deviation p from the true centre (erratum E2), this printed bound is at least
-    `deviation_bound`. The bound P# is smaller because R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2
-    <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
+    `deviation_bound`. The sharpened `deviation_bound` is smaller because R <= S + Z and (1 + sqrt(2
+    log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
     """
     roots = jnp.sqrt(1.0 * dimension) + jnp.sqrt(jnp.log(1 / jnp.asarray(failure)))
     return (2 * signal + noise) * roots / jnp.sqrt(2.0 * samples)

@@ -1,7 +1,7 @@
 """Report the progress of a long computation on standard error.
 
-A terminal shows a bar; a file gets a line per minute. After the first chunk, a run reports the
-remaining time, estimated from the pace of this machine.
+A terminal shows a bar; a file gets a line per minute. After the first chunk of steps, the report
+includes the remaining time, estimated from the time of the finished steps.
 """
 
 import contextlib

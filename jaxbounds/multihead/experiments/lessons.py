@@ -63,7 +63,7 @@ class Lesson(NamedTuple):
         return train_step(loss, self.rule(lane), state)
 
     def record(self, lane: Lane, state: Training, /) -> dict[str, Array]:
-        """Return the measurements of a training state of a lane (one trial at one H)."""
+        """Return the measured quantities of a network in training; a lane is one trial at one H."""
         return self.measure(lane, state.params)
 
 

@@ -44,7 +44,8 @@ class NTK:
         heads: the numbers of heads H of the random starts.
         scales: the standard deviations of the entries of the random starts.
         first_samples: n1, the number of samples of the first phase.
-        held_out: the number of fresh samples.
+        held_out: the number of fresh samples, which test the directions found from the other
+            samples.
         seeds: the number of repetitions with fresh data and starts.
     """
 

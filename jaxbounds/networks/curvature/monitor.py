@@ -291,7 +291,7 @@ class CurvatureMonitor:
         return Table(title + ", the last" * bool(rows), ("", ""), rows)
 
     def dataset(self) -> "xarray.Dataset":
-        """The records as labelled data, for `jaxbounds.experiments.results.save`.
+        """Return the records as an xarray Dataset, for `jaxbounds.experiments.results.save`.
 
         Raises:
             Refused: if the monitor has recorded nothing yet.

@@ -1,4 +1,4 @@
-"""Trace a loss again at each call; the arrays that the loss holds become arguments.
+"""Trace a loss again at each call; the arrays in the loss become arguments of the program.
 
 A loss may read objects that the user changes in place: a module, an array, an attribute, a global
 name. Therefore a cache with the loss's function object as its key would return outdated results.

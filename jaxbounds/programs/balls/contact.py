@@ -291,8 +291,8 @@ def _around(
 ) -> tuple[float, ...] | None:
     """Return half-widths of a box around the point on which the margin is proved >= 0; else None.
 
-    The function first tries equal half-widths. If no equal half-widths work, the half-widths are
-    powers of the radius, with exponents proportional to the coordinates' weights.
+    The function first tries equal half-widths. If equal half-widths fail, the half-widths are
+    powers of `radius`, with exponents proportional to the weights of the coordinates.
     """
     reach = (radius,) * len(place.free)
     for _ in range(2):

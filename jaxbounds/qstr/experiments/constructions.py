@@ -302,7 +302,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw one panel for each construction."""
+    """Plot the figure, with one panel for each of the paper's constructions."""
     import matplotlib.pyplot as plt
 
     fig = plt.figure(figsize=(11, 6.6), layout="constrained")

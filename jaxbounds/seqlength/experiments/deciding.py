@@ -12,10 +12,9 @@ class Decision(NamedTuple):
     """The answer of `decide`: whether the values change with x, or how many runs would suffice.
 
     Attributes:
-        present: True if the slope is significant and has the sign of `change`, the direction of
-            change that the caller of `decide` asks about. False if the slope is not significant
-            with the sign of `change`, and the test excludes a slope as large as that of `change`.
-            None otherwise.
+        present: True if the slope of the values is significant and has the sign of `change`, the
+            slope that the caller of `decide` asks about. False if the slope is not significant, and
+            a test excludes slopes at least as large as `change`. None otherwise.
         runs: the estimated number of runs at each x that would decide the question. The estimated
             number of runs is a multiple of the present number of runs. None if the decision would
             need more than 16 times the present number of runs.

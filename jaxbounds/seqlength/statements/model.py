@@ -1,4 +1,4 @@
-"""Sections 2.6, 4.1 and 4.2: the model."""
+"""Statements about the Transformer model of Sections 2.6, 4.1 and 4.2."""
 
 from typing import Any
 
