@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the files of the modules; pytest also collects them if it gets no files."""
+    """Find the files of the configured modules; without arguments, pytest collects them too."""
     config.addinivalue_line("markers", "jaxbounds: a statement, judged by jaxbounds")
     root = config.inipath.parent if config.inipath else config.rootpath
     modules = dict(_found(where, root) for where in config.getini(OPTION))

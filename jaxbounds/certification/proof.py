@@ -258,7 +258,7 @@ def prove(
 
 
 class _Asked(NamedTuple):
-    """The inputs of a branch and bound search: the margin, the domain, first boxes, limits."""
+    """The inputs of branch and bound: the function to bound, its domain, first boxes, limits."""
 
     margin: Callable[[jax.Array], Any]
     domain: Domain

@@ -323,7 +323,7 @@ class _Settling:
         self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
-        """Raise lhs/rhs until the constant is settled or time is over; return finding, point."""
+        """Search for larger lhs/rhs until the constant is settled or the time is over."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)

@@ -104,7 +104,8 @@ class Ratio:
         Args:
             instance: an instance whose floats are numbers or balls (intervals).
             reading: the meaning of a float constant in the program: "exact" for this number alone,
-                "ulp" for nearby reals too. Digits count as certified only with "ulp".
+                "ulp" for nearby reals too. Only an enclosure with "ulp" certifies digits of the
+                constant.
 
         Raises:
             Undecided: if ball arithmetic cannot decide a hypothesis or a side, or the time is over.

@@ -235,7 +235,7 @@ class HostClimber:
 def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray]:
     """Yield directions of moves: single coordinates, whole arrays, and random directions.
 
-    A component of a direction is about as large as the entry of the instance that it moves.
+    Each component of a direction is about as large as the entry that the component moves.
     """
     x, sizes = flat(instance), [leaf.size for leaf in floats_of(instance)]
     scale = scales(instance)

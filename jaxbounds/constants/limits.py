@@ -50,8 +50,8 @@ MOST = 24
 instances). The limits of more families take longer to compute.
 """
 FARTHEST = 2.0**100
-"""The scale of a family (path of scaled instances) at which the search computes, in float64, the
-slopes in the coordinates that are not scaled.
+"""For a family (path of scaled instances), the search computes the slopes in the unscaled
+coordinates at this scale, in float64.
 
 A larger scale loses more digits of the slopes.
 """

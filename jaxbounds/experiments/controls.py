@@ -79,7 +79,7 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
 def shifted(change: float, /, *names: str, **where: Any) -> Control:
     """Return a control (a change of a data set) that adds a number to variables.
 
-    The docstring of `scaled` explains the arguments.
+    The arguments `names` and `where` mean the same as in `scaled`.
     """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
@@ -91,7 +91,7 @@ def shifted(change: float, /, *names: str, **where: Any) -> Control:
 def valued(value: Any, /, *names: str, **where: Any) -> Control:
     """Return a control (a change of a data set) that sets variables to one value.
 
-    The docstring of `scaled` explains the arguments.
+    The arguments `names` and `where` mean the same as in `scaled`.
     """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":

@@ -50,7 +50,7 @@ def reason(operations: tuple[str, ...], /) -> str:
 
 
 def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
-    """Measure some instances again, and find overflowing integers in each version of the claim.
+    """Measure instances again, and find integers that overflow in the program of the claim.
 
     Raises:
         NotInterpreted: if NumPy cannot run the claim's program.

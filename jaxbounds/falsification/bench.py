@@ -313,7 +313,7 @@ class Bench:
         return measured(statement, self.reading(batch, size), batch, axes=1)
 
     def promises(self, size: Size) -> Promises:
-        """Return the object that searches for the entries of `there_is`, at one size."""
+        """Return the search for the entries that the claim says exist (`there_is`), at a size."""
         if size not in self._promises:
             given = Bench(self.statement.as_given(), WIDE * self.batch, self.programs)
             given.watch = self.watch

@@ -1,9 +1,9 @@
 """Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
-A search ignores a violation as small as rounding, because the search would follow the noise. A
-violation as small as rounding makes a claim fail only if ball arithmetic confirms the violation.
-A sum of numbers near one also loses its last digits to rounding. The test therefore assumes entries
-of size one if all entries are smaller.
+A search ignores violations as small as rounding, because the noise of rounding would misdirect the
+search. A violation as small as rounding makes a claim fail only if ball arithmetic confirms the
+violation. A program may add numbers near one to an instance whose entries are all below one. The
+test therefore takes the largest entry as at least one.
 """
 
 from typing import Any

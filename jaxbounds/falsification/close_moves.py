@@ -124,7 +124,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """A store of each claim version's largest violations far from all random draws."""
+    """The instances, far from all random draws, that violate each claim version the most."""
 
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]

@@ -29,7 +29,7 @@ class OutOfTime(Exception):
 
 @contextlib.contextmanager
 def limited(seconds: float | None, /) -> Iterator[None]:
-    """Set a time limit in a `with` block, after which `look` raises; None sets no limit."""
+    """Let `look()` raise `OutOfTime` after a time limit, in a `with` block; None is no limit."""
     token = _ends.set(None if seconds is None else time.perf_counter() + seconds)
     try:
         yield

@@ -133,8 +133,8 @@ def evaluated(
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the form among the statement's forms (versions of the claim).
-        outside: whether to compare also the trials of an instance that violates a hypothesis about
-            its other entries, for example a point outside its set.
+        outside: whether to measure also an instance that violates a hypothesis about its given
+            entries, for example a given point outside its set.
     """
     shape = leaves[0].shape[:2]
     instances = _joined(own, leaves, batch)

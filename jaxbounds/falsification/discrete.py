@@ -84,7 +84,7 @@ def _places(leaf: Leaf, rng: Rng, count: int = 1) -> tuple[np.ndarray, ...]:
 
 
 def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
-    """Draw plus or minus a power of two for each chain (run), at most the range of the array."""
+    """Draw a signed power of two, up to about (largest - least entry), for each chain (run)."""
     spread = float(np.max(leaf)) - float(np.min(leaf))
     powers = rng.integers(0, 1 + max(1, math.ceil(math.log2(max(spread, 2.0)))), size=len(leaf))
     steps = 2 ** np.minimum(powers, 61) * rng.choice((-1, 1), size=len(leaf))
@@ -117,7 +117,7 @@ def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set one entry to the array's least or largest number over all chains (runs of the search)."""
+    """Set one entry to the least or largest number that any chain (search run) has in the array."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     ends = np.array([np.min(leaf), np.max(leaf)])
     moved[np.arange(len(moved)), at] = rng.choice(ends, size=len(leaf))

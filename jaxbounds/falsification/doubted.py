@@ -35,9 +35,9 @@ ASKED = 2
 about at most this many instances. Each decision takes seconds, so a larger number takes longer.
 """
 FAR, ALL = 16, 512
-"""The referee (ball arithmetic) decides at most FAR instances with infinite sides. For a short
-program the limit is ALL. Each decision by ball arithmetic about a long program takes seconds, so
-larger numbers take longer."""
+"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or at most ALL
+if the program is short. Each decision about a long program takes seconds, so larger numbers take
+longer."""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -200,13 +200,13 @@ def confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
 def beside_zero(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> Decision:
-    """Decide that a bound by zero holds if rounding explains how far its other side is from zero.
+    """Accept a bound with one side zero if rounding explains the other side's distance from zero.
 
-    If ball arithmetic does not refute the worst instances, the bound holds without a named equality
-    case (instance with equal sides). The function does not change the decision about a claim with
-    entries that the claim says exist (`there_is`), because ball arithmetic decides nothing about
-    the best entries. Otherwise, a bound with `there_is` entries could hold by this rule although it
-    is false by less than rounding.
+    Unless ball arithmetic refutes the worst instances, the function accepts the bound, although no
+    equality case (instance with equal sides) is named. The function does not change the decision
+    about a claim with entries that the claim says exist (`there_is`), because ball arithmetic
+    decides nothing about the best entries. Otherwise, a bound with `there_is` entries could hold by
+    this rule although it is false by less than rounding.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

@@ -222,7 +222,8 @@ def _without_small_sides(
 ) -> Findings:
     """Judge a statement again, without instances that have small sides.
 
-    The function returns the findings of the run that decides more forms (versions of the claim).
+    The function returns the new findings, unless they change the decision on a form (version of the
+    claim) that was not inconclusive.
     """
     statement = without_small_sides(found.bench.statement)
     try:

@@ -28,8 +28,8 @@ Flags = Bool[Array | np.ndarray, "..."]
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """Exceptions that JAX raises if it cannot differentiate (a `while_loop`, a callback, ...)."""
 SCALED_BY = 0.01
-"""The engine's control of an `=` (a deliberately false variant) scales the right side by this
-relative amount. A larger value makes a control that is easier to reject."""
+"""To test a claim with `=`, the engine also judges a false variant, whose right side is larger by
+this relative amount. A larger value makes the false variant easier to reject."""
 
 
 class Reading(NamedTuple):
@@ -40,7 +40,8 @@ class Reading(NamedTuple):
             control (a false variant); a single entry if all forms share it.
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
-        trivial: a trivial upper bound on `lhs`, or None; a form above this bound is vacuous.
+        trivial: a trivial upper bound on `lhs`, or None; a form (version of the claim) is vacuous
+            if its right side exceeds this bound on every instance.
         met: dictionaries from each hypothesis's name to its value: the statement's hypotheses, then
             each form's own.
         judged: a few numbers from the result of each function that the statement judges, if a

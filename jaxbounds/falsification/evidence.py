@@ -1,4 +1,4 @@
-"""The evidence for a verdict: its kind, the number of instances, and the least visible error."""
+"""The evidence for a verdict: its kind, the number of instances, and the least error it shows."""
 
 from collections.abc import Iterator
 from typing import Literal

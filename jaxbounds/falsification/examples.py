@@ -1,9 +1,8 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
-The folder holds one file for each size of a form (version of the claim) that should hold. The
-library stores only small instances. Every command that judges the statement uses its files of
-examples. Claims about means and enumerated sets have no examples.
-
+For each form (version of a claim) that should hold, the folder has one file for each size of the
+instances. The library stores only small instances. Every command that judges the statement uses its
+files of examples. Claims about means and enumerated sets have no examples.
 
 An example belongs to one statement of one source file. A run must be able to test an example: the
 example meets `hypotheses` and lies in `over`, or `project` maps it to an instance.

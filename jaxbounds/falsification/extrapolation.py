@@ -22,8 +22,8 @@ from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, cur
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
-"""Number of the worst instances that the engine scales; the engine scales as many further
-instances. A larger number tries more scaled instances and takes longer.
+"""The engine scales this many of the worst instances, and equally many random instances. A larger
+number tries more scaled instances and takes longer.
 """
 CLEAR = 1e-6
 """If the sides differ by more than this share of their terms, the rounding of an instance's floats

@@ -33,8 +33,9 @@ are short and overlap. A smaller value lets more tiny sides count as equal, alth
 hide their difference.
 """
 MOVES, BESIDE = 8, 2.0**-4
-"""Around a possible equality case (an instance with equal sides), the function measures MOVES moved
-instances, at the relative distance BESIDE. Larger values find fewer equality cases.
+"""An instance with equal sides is an equality case if lhs/rhs is below one at MOVES random
+neighbours. BESIDE is the relative distance of the neighbours. Larger values find fewer equality
+cases.
 """
 GRID = 2.0**10
 """Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
@@ -46,8 +47,8 @@ decides at most SHORT instances whose entries have few digits. Larger numbers fi
 with equal sides and take longer.
 """
 IN_FLOATS = 32
-"""If ball arithmetic cannot decide, the function moves at most this many instances with equal float
-sides. A larger number finds more equality cases and takes longer."""
+"""If ball arithmetic cannot decide, the search for equality cases moves at most this many instances
+with equal float sides. A larger number finds more equality cases and takes longer."""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
 """If a ratio of the sides exceeds one by more than ULPS, the engine moves the entries by
 LAST_DIGITS times the largest entry. The excess counts as rounding only if it falls to a quarter. If
@@ -240,7 +241,8 @@ def beside(
     """Return upper bounds on the ratios at moved instances.
 
     The function moves the entries with the names `moving` (by default all entries) by about the
-    share `apart` of their largest number. The stated errors of the sides give the bounds.
+    share `apart` of their largest number. The bounds include the errors that `evaluate` states for
+    the sides.
     """
     rng, names = np.random.default_rng(0), set(instance if moving is None else moving)
 

@@ -186,8 +186,8 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
     """Extrapolate the distance's limit, relative to the last distance, by the model c + a / x.
 
     Returns:
-        The extrapolated limit, as a share of the last distance, from each of the last `PAIRS` pairs
-        of neighbouring sizes; an empty array for fewer sizes.
+        The ratio limit / (last distance), estimated from each of the last `PAIRS` pairs of
+        successive sizes; an empty array if there are fewer pairs.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:

@@ -136,8 +136,8 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
     A statement judges the functions that its claim is about.
 
-    Under a trace the function skips results that do not depend on the instance, because a cache may
-    hold them.
+    While JAX traces, the function skips results that do not depend on the instance, because a cache
+    may return these results without a call.
     """
     traced = lambda value: any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value))
     kept = {name: v for name, v in returned.items() if xp is np or traced(v)}
@@ -189,8 +189,9 @@ def noted(
     Args:
         statement: the statement, which declares the claim as data.
         readings: the evaluated sides and hypotheses (`Reading`) of each recorded instance.
-        at: the index of the rows' size, and the source of the rows (for example a sampler's name).
-        rows: the indices of the rows (instances) in the batch.
+        at: the index of the instances' size, and the source of the instances (for example a
+            sampler's name).
+        rows: the indices of the recorded instances in the batch.
     """
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}
     return [

@@ -42,8 +42,8 @@ class Few(NamedTuple):
 def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
     """Yield the instances on which a run records values.
 
-    The function draws only the recorded rows of a batch, because a draw does not depend on the
-    batch's length.
+    The function draws shorter batches than the run; an instance does not depend on the length of
+    its batch.
     """
     statement = bench.statement
     if statement.there_is is not None:

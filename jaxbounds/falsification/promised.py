@@ -41,7 +41,7 @@ search runs this many rounds for each further instance. A larger number takes lo
 
 
 class Reads(Protocol):
-    """The interface of a bench (measuring object) for instances with `there_is` entries."""
+    """The interface of an object that measures instances which include the `there_is` entries."""
 
     statement: Statement
 
@@ -92,8 +92,8 @@ class Promises:
     def __call__(self, batch: Instance, /) -> Measured:
         """Measure all claim versions on instances stacked along a leading axis.
 
-        All controls (deliberately false versions), except a bound's own control, use the `there_is`
-        entries found for the first form.
+        The control (a deliberately false version) uses the `there_is` entries found for the first
+        form, unless a bound declares a control of its own.
         """
         forms = len(self.statement.forms)
         columns = [self._column(batch, index, index) for index in range(forms)]

@@ -115,7 +115,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Return a function that computes `slopes` of instances, each for its own form.
+    """Return a function that computes the scores and slopes of instances, each for one form.
 
     The function also returns a mask of the instances that count as evidence.
     """

@@ -43,9 +43,9 @@ ROOT = 2.0**-26
 square root of a rounding error. A larger value mistakes more violations for rounding.
 """
 LARGE = 1e6
-"""The rounding error of the sides grows with the instance's largest entry. An entry above this
-limit counts as the limit, because a larger entry may have other units. A larger limit mistakes more
-violations for rounding.
+"""The engine estimates the rounding error of the sides from the instance's largest entry, but takes
+the entry as at most this number. A larger entry may have other units than the sides. A larger
+number mistakes more violations for rounding.
 """
 ALONE = 0.5
 """This share of a violation may disappear when the engine measures the instance alone, or measures
@@ -69,7 +69,8 @@ host (outside JAX). A larger value measures more violations again.
 
 
 TRUE = "the claim is true on this instance"
-"""The reason that `jaxbounds.certify` gives for a true claim."""
+"""The reason that `jaxbounds.certify` gives if no disproof exists because the instance satisfies
+the claim."""
 FLOATS_ONLY = (
     "these floats certainly violate the form, but rounding may have moved the floats out of the "
     "hypotheses"

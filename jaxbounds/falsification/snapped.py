@@ -17,20 +17,20 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, is_float
 
 ROWS = 8
-"""At each size, the function rounds at most this many instances. A larger number finds more
-equality cases and takes longer."""
+"""At each size, the search for equality cases rounds at most this many instances. A larger number
+finds more equality cases and takes longer."""
 NEARLY = 0.9
-"""Least ratio of the sides at which the function rounds an instance's entries. A smaller value
-rounds instances farther from equality."""
+"""The search for equality cases rounds an instance's entries if the ratio of the sides is at least
+this value. A smaller value also rounds instances whose sides differ more."""
 EQUAL = 1e-12
 """Largest difference of a kept instance's ratio of the sides from one. A larger value accepts
 instances farther from equality."""
 GRIDS = (1.0, 2.0, 8.0)
-"""The function rounds entries in two ways: to multiples of 1 / grid, and to multiples of (the
+"""The search rounds entries in two ways: to multiples of 1 / grid, and to multiples of (the
 instance's largest entry) / grid. More grids find more equality cases."""
 LARGE = 2**22
 """The rounded copies of the instances of one size take at most this many bytes. A larger number
-lets the function round larger instances."""
+lets the search round larger instances."""
 
 
 def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:

@@ -105,7 +105,7 @@ Before = Callable[[JaxprEqn, list[Any], Mover], list[Any]]
 
 
 class _Walk:
-    """Runs a program several times at once, equation by equation."""
+    """Computes several runs of one program side by side, equation by equation."""
 
     def __init__(self, movers: Sequence[Mover], before: Before, after: After) -> None:
         self._movers, self._before, self._after = movers, before, after

@@ -259,7 +259,8 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
 def check_netcdf(path: Path, /, *, limit: int) -> None:
     """Check that a netCDF-4 file stores the bytes that its variables declare.
 
-    Without the check, a small file could declare a variable of any size (chunked, without data).
+    Without the check, a small file with a huge declared variable (chunked, without data) could fill
+    the memory.
 
     Raises:
         Refused: if a variable declares more bytes than the file stores for it, or all variables

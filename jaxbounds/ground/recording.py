@@ -348,7 +348,7 @@ def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
 
     Args:
         tell: a function that takes a dependency (such as "file: /home/me/data.npy") and its state;
-            the record omits files that the function opens.
+            the record omits files that `tell` opens.
     """
     _watch.told.append(tell)
     try:

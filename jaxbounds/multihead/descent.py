@@ -88,11 +88,11 @@ class Setting(NamedTuple):
         loss_target: ArrayLike = math.nan,
         loss_start: ArrayLike = math.nan,
     ) -> "Setting":
-        """Return a setting for a target of which only ||theta||_{2,infinity} <= size is known."""
+        """Return a `Setting` for a target theta known only by ||theta||_{2,infinity} <= size."""
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """Return this setting with a target of which only ||theta||_{2,inf} <= size is known."""
+        """Return this `Setting` for a target theta known only by ||theta||_{2,infinity} <= size."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 
@@ -150,7 +150,7 @@ def _known(constants: Constants) -> tuple[float, float]:
 
 
 def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
-    """Return the factors q and `reach`, as Python numbers outside a JAX trace."""
+    """Return the fields `weight` and `reach` of the constants; outside a JAX trace, as floats."""
     return (constants.weight, constants.reach) if traced(s) else _known(constants)
 
 

@@ -102,7 +102,8 @@ def best_ntk_margin(
     the vector that minimises ||A^T q||^2 + (1 - sum q)^2. This q is a multiple of the best weights.
 
     Args:
-        gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.
+        gram: the result of `ntk_gram(params, X, X)`; double precision gives closer bounds on the
+            margin.
         labels: the labels y in {-1, +1}.
 
     Raises:

@@ -28,10 +28,11 @@ from jaxbounds.ground.jax_internals import (
 Range = tuple[int, int] | None
 """The least and the largest integer that a variable may hold; None if they are unknown."""
 STEADY = 8
-"""The test computes the ranges of this many steps of a scan.
+"""The overflow test computes the ranges of integers in the first steps of a `scan`, as many as this
+number.
 
 For the later steps the test extrapolates a range that grew equally at each step. A larger number
-notices ranges whose growth changes in later steps.
+lets the test notice a later change of the growth.
 """
 
 _SAME = frozenset(
@@ -243,7 +244,7 @@ _MAY_LEAVE = frozenset(
 
 
 def _onwards(rows: Sequence[Range], steps: int) -> Range:
-    """Extrapolate the last range of `rows` by `steps` steps; None unless the ranges grow evenly."""
+    """Return the range after `steps` more steps; None unless all steps change the range alike."""
     known = [r for r in rows if r is not None]
     if len(known) < len(rows):
         return None

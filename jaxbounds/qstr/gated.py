@@ -60,7 +60,7 @@ def _scan(
 
 
 def _with_ones(values: Array, /, *, axis: int) -> Array:
-    """Append an entry 1 at the end of an axis, which a bias multiplies."""
+    """Append an entry 1 at the end of an axis; a bias among the weights multiplies the entry."""
     shape = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
     return jnp.concatenate([values, jnp.ones(shape, values.dtype)], axis=axis)
 

@@ -106,7 +106,7 @@ class Memorised(NamedTuple):
 
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
-    """Increase the dual constraint's value |dual^T relu(rows w)| by ascent over unit neurons w.
+    """Increase |dual^T relu(rows w)| by ascent over unit vectors w, the weights of neurons.
 
     Each ascent step tries six step lengths, and continues from the best result.
     """

@@ -66,7 +66,7 @@ def separating_direction(
 def _shortest_point(rows: np.ndarray, least: np.ndarray, /) -> np.ndarray:
     """Return the shortest v with rows @ v >= least, from nonnegative least squares.
 
-    Source: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems, chapter 23 (LDP).
+    Source: Lawson and Hanson, Solving Least Squares Problems, chapter 23 (LDP).
     """
     system = np.concatenate([rows.T, least[None]])
     goal = np.append(np.zeros(rows.shape[1]), 1.0)

@@ -125,7 +125,8 @@ class Column:
             column.
         right: whether the terminal aligns the column to the right.
         brief: whether notebooks and audits, which are narrow, show the column.
-        css: the class of the cells on the page; the head has the class `column-<last word>`.
+        css: the CSS class of the column's cells on the page; the head's class is `column-` and the
+            last word of `name`.
         sort: the key by which the page sorts the column; empty if the page does not sort it.
     """
 

@@ -1,4 +1,4 @@
-"""The largest known ratios of statements' sides. No printed constant is below its ratio."""
+"""The largest known ratio of the left side to the right side, for each form of a statement."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -52,7 +52,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def _number(file: Path, key: str = "") -> int | None:
-    """Read a number from a file of the Linux kernel; the key selects one of several numbers."""
+    """Read a number from a file of the Linux kernel: the only number, or the number after `key`."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         text = file.read_text()
         words = (line.split() for line in text.splitlines())
@@ -123,8 +123,8 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 HALF_WRITTEN = "Error reading persistent compilation cache entry"
-"""The start of JAX's warning about a compiled program that another worker is just writing. After
-this warning JAX compiles the program itself, so a worker does not print the warning.
+"""The first words of JAX's warning about a compiled program that another worker is still writing.
+After this warning JAX compiles the program itself, so a worker does not print the warning.
 """
 
 

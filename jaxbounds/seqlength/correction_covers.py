@@ -96,10 +96,10 @@ def decode_corrections(
 def encode_corrections(
     W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
 ) -> tuple[Letter, ...]:
-    """Compute the code of a member of the cover whose outputs are close to those of W.
+    """Encode, as letters, a member of the cover whose outputs are close to the outputs of W.
 
-    At every point, the outputs of W and of the member with this code differ by less than `epsilon`
-    in the l_2 norm.
+    At every point, the outputs of W and of the encoded member differ by less than `epsilon` in the
+    l_2 norm.
 
     Args:
         W: the matrix to approximate; its rows' norms satisfy ||W^T||_{2,1} <= B.

@@ -138,8 +138,8 @@ def dudley(
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
     """Minimise delta + B sqrt(2 ln N(delta) / m) over delta (one cover and Massart's lemma).
 
-    The computed bound is at most B. The value is certified, because members of an internal cover
-    have values in [-B, B].
+    The minimum, or B if B is smaller, bounds the Rademacher complexity, because members of an
+    internal cover have values in [-B, B].
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

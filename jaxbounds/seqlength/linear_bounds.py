@@ -225,10 +225,10 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 
 
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
-    """Turn a bound into a function of epsilon, epsilon -> log_size(B / epsilon, **dimensions).
+    """Return epsilon -> log_size(B / epsilon, **dimensions), a bound on log covering numbers.
 
-    The returned function stores its values. Dudley's integral evaluates it on the same grid for
-    every sample size.
+    The returned function stores its values, because Dudley's integral needs them on the same grid
+    for every sample size.
 
     Raises:
         Refused: if B is negative or not finite.

@@ -75,9 +75,9 @@ def theorem_5_1_leading(
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:
     """Compute the cross entropy for K = 2: a logistic loss that is 1-Lipschitz in x_1 - x_0.
 
-    For K = 2, the Rademacher complexity of the loss is therefore at most that of the class {w . Y
-    : ||w||_1 <= 2 B_w} with w = W_1 - W_0. Y : ||w||_1 <= 2 B_w} with w = W_1 - W_0. This bound has
-    no sqrt K, no logarithms and no factor 2 of Theorem 5.1.
+    For K = 2, the Rademacher complexity of the loss is therefore at most that of the class {w^T Y :
+    ||w||_1 <= 2 B_w} with w = W_1 - W_0. This bound has no sqrt K, no logarithms and no factor 2 of
+    Theorem 5.1.
     """
     sign = 1.0 - 2.0 * label.astype(difference.dtype)
     return jax.nn.softplus(sign * difference)

@@ -136,10 +136,7 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
 
 
 def _contraction(activation: str) -> float:
-    """Return L_sigma if sigma is odd, else 2 L_sigma.
-
-    The factor 2 comes from the proof's removal of the sign.
-    """
+    """Return the factor of sigma in the bound: L_sigma if sigma is odd, else 2 L_sigma."""
     fact = ACTIVATIONS[activation]
     return fact.lipschitz * (1.0 if fact.odd else 2.0)
 

@@ -1,8 +1,8 @@
 """Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
 
 Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m.
-The argument of a function of this module is the matrix of values for a finite class, and the
-support function for an infinite class.
+The caller gives a finite class by the matrix of its functions' values, and an infinite class by its
+support function.
 """
 
 from collections.abc import Callable

@@ -131,8 +131,8 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of Theorem 4.2 for the cross entropy of K scores.
 
-    The list for K scores contains K covers of w. Every beta_i in it is twice as large as for one
-    score. The proof uses the inequality |CE(W g) - CE(What ghat)| <= 2 max_s (|(w_s - what_s) .
+    The list for K scores contains K covers of w. Every beta_i in the list is twice as large as for
+    one score. The proof uses the inequality |CE(W g) - CE(What ghat)| <= 2 max_s (|(w_s - what_s)^T
     ghat| + ||w_s|| ||g - ghat||). Theorem 4.2 with these pairs gives a bound without Theorem 5.1's
     factor sqrt(K) and without its logarithms. The number K multiplies only the term of the read-out
     w.

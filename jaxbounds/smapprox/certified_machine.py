@@ -1,10 +1,10 @@
 """A certified lower bound on the all-layer margin of a compiled Turing machine (Theorem 4.1).
 
 Condition D.3 fails for hard-max layers with ties, because a perturbation can decide the tie for
-either key, and then the output jumps. This module bounds only the quantity that Lemma D.8 uses. It
-is the distance between two outputs: of the layer at perturbed parameters and a nearby input, and of
-the unperturbed layer at the exact input. A perturbation that decides a tie does not change the
-bounded distance, because tied keys have equal values at the exact input.
+either key, and then the output jumps. This module bounds only the distance that Lemma D.8 uses. The
+distance lies between the perturbed layer's output at a nearby input and the exact layer's output at
+the exact input. A perturbation that decides a tie does not change the bounded distance, because
+tied keys have equal values at the exact input.
 """
 
 import math

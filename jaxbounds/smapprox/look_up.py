@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
 
 State = dict[str, Array]
-"""A dictionary of the nonzero coordinate groups of a state; each group has the shape (size, n)."""
+"""A dictionary from the name of each nonzero coordinate group of a state to an array (size, n)."""
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at which the head was on the cell; 0 means never."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]

@@ -102,7 +102,7 @@ class Each(Set):
         return points.reshape((len(of_each), *self.shape_at(size)))
 
     def every(self, size: Size) -> np.ndarray | None:
-        """Return all stacks if there are at most 4096, else None."""
+        """Return all stacks of points if there are at most 4096 stacks, else None."""
         points, rows = self.one.every(size), self._rows(size)
         if points is None or rows * math.log(max(len(points), 1)) > math.log(MOST) + 1e-9:
             return None

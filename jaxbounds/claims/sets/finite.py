@@ -144,7 +144,7 @@ class OneOf(Set):
         return np.asarray(self.values)
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a listed point uniformly."""
+        """Draw one of the set's listed points; all have the same probability."""
         return self.extreme(key, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:

@@ -179,7 +179,7 @@ def _found(
     effort: tuple[int, int],
     side: str,
 ) -> jax.Array:
-    """Return the largest value found (side "below"), or the least value found (side "above")."""
+    """Return the largest value that a search finds if `side` is "below", else the least value."""
     if not isinstance(over, Mapping):
         refuse_other_sets("over", over, list(inspect.signature(function).parameters))
     sets, sign = Over(over), 1 if side == "below" else -1

@@ -142,7 +142,7 @@ class Box(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart (map from coordinates), from the entries; both ends must be finite."""
+        """Return one chart (map from coordinates) if both bounds of the entries are finite."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         if not math.isfinite(high - low):
             return super().charts(size)

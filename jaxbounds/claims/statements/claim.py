@@ -204,7 +204,7 @@ def claim(
 
 
 def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return {name: limit} with the limit infinity or 0 if the sizes have one name; else {}."""
+    """Return {name: infinity or 0}, the limit of the sizes; {} unless the sizes have one name."""
     names = {name for size in sizes for name in size}
     if len(names) != 1:
         return {}

@@ -35,7 +35,7 @@ _TOP = ("survives", "remarks", "unchecked", "erratum")
 
 @dataclass(frozen=True, kw_only=True)
 class Errata:
-    """The contents of a file of errata; `Paper` has arguments of the same names."""
+    """The contents of a file of errata, named like the arguments of `Paper`."""
 
     survives: str
     errata: tuple[Erratum, ...] = ()

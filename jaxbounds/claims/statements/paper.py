@@ -55,7 +55,7 @@ class Erratum:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Refuse wrong types, an empty quote, an unknown `main`, a wrong number of readings."""
+        """Refuse fields of wrong types, an empty `quote`, a wrong `main`, or wrong `readings`."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
             raise Refused(

@@ -43,7 +43,7 @@ def refuse_other_side(which: str, side: Any, /) -> None:
 
 
 def _as_number(side: Any) -> str:
-    """Return a value's float as text; for a value without a float, return advice in words."""
+    """Return the float to which a value converts, as text; otherwise, return advice in words."""
     try:
         return repr(float(side))
     except (TypeError, ValueError):

@@ -83,7 +83,7 @@ class Pace:
         self.done, self.since, self.compiled = begun, time.monotonic(), False
 
     def left(self, done: float, /) -> float | None:
-        """Return the remaining seconds of all parts; None until a chunk has been measured."""
+        """Estimate the seconds until the run ends; None until a chunk of steps has been timed."""
         now = time.monotonic()
         if done <= self.done or not self.compiled:  # the first chunk includes the compilation
             self.done, self.since, self.compiled = done, now, True

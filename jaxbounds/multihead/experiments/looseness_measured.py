@@ -65,7 +65,7 @@ def _rows(params: Params) -> Float[Array, "H p"]:
 
 
 def loss_parts(params: Params, data: Data, /) -> tuple[Array, Array]:
-    """Compute the blocks (H, p, p) and the factor (H, p, n) of the loss Hessian, by autograd."""
+    """Return B (H, p, p) and A (H, p, n) with the loss Hessian diag(B_1, .., B_H) + A A^T."""
     rows, n = _rows(params), data["X"].shape[0]
     root = rows.shape[0] ** 0.5
     margin = margins(params, data)

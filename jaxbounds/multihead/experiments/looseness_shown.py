@@ -146,9 +146,9 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest (measured quantity - error) / bound, and a text that names its place.
+    """Return the largest (measured quantity - error) / bound, and a text that names the quantity.
 
-    The text names the quantity, and the place (the networks or the run).
+    The text also says whether the networks or the training run gave the largest value.
     """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):

@@ -1,11 +1,12 @@
 """Section 7's first open question: are random starts NTK separable, and with which margin?
 
 The experiment computes the best NTK margin on the data model DM1, with a certificate. The starts
-are random starts of several scales and head counts, theta^(1), and zero. The experiment increases
-the number n of samples. A head has T d + d^2 parameters, so it may reach a margin on n samples by
-memorising them. The experiment therefore tests the best direction on held-out samples, and whether
-the margin stops falling as n grows. Margins grow with the norm of the start, so margins are
-comparable only at equal `head_norm`. The bound B_2 in Definition 1 is a bound on `head_norm`.
+are zero, theta^(1) (after the first gradient step), and random parameters of several scales and
+head counts. The experiment increases the number n of samples. A head has T d + d^2 parameters, so
+it may reach a margin on n samples by memorising them. The experiment therefore tests the best
+direction on held-out samples, and whether the margin stops falling as n grows. Margins grow with
+the norm of the start, so margins are comparable only at equal `head_norm`. The bound B_2 in
+Definition 1 is a bound on `head_norm`.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """The claims about NTK margins of random starts, and their figure.
 
-Section 7 asks whether random starts are NTK separable, and with which margin. For each claim, the
-function `claims` uses the seed at which the measured quantity is least.
+Section 7 asks whether random starts are NTK separable, and with which margin. The function `claims`
+decides each claim at the seed with the least value of the quantity in the claim.
 """
 
 from collections.abc import Iterator

@@ -273,7 +273,8 @@ searched_sequences = functools.partial(
     budget=_FEW_STARTS,
 )
 
-"""Settings of inequalities about a data set; the search has only few starting points."""
+"""The constructor `Statement` for inequalities about a data set, with few starting points of the
+search."""
 on_quiet = functools.partial(
     Statement,
     kind="inequality",
@@ -285,5 +286,6 @@ on_quiet = functools.partial(
     "epsilon up to 1.6, and every Gamma that the form allows",
     budget=Budget(samples=256, restarts=4, steps=100),
 )
-"""Settings of the inequalities of Appendix E about a sequence with little noise."""
+"""The constructor `Statement` for the inequalities of Appendix E about a sequence with little
+noise."""
 DRAWS = Budget(samples=256, restarts=0)

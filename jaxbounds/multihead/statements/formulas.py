@@ -27,11 +27,11 @@ from jaxbounds.multihead.tied import tied_output, untie
 on_head = functools.partial(
     Statement, kind="identity", sample=single_generic, sizes=({"T": 4, "d": 3},)
 )
-"""Settings of an identity about one head and one sequence."""
+"""The constructor `Statement` with the settings of identities about one head and one sequence."""
 
 
 VECTORS = {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}
-"""Settings of statements about one head and the arbitrary vectors a, b, c of Lemma 1."""
+"""The sets of the arbitrary vectors a, b, c of Lemma 1, for statements about one head."""
 
 
 def _potential(point: Array, tokens: Array) -> Array:

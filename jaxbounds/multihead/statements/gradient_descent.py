@@ -293,7 +293,7 @@ COROLLARY_3 = on_runs(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""A dictionary from each form of the least head count to its constants: (74)'s or sharpened ones.
+"""A dictionary from each form of the least number of heads to constants, of (74) or sharpened.
 
 The paper states no formula for the least number of heads.
 """

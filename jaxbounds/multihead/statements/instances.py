@@ -100,7 +100,7 @@ def keep_radius(instance: Instance, size: Size) -> Instance:
 
 
 def radius_at_least_one(instance: Instance, size: Size) -> dict[str, jax.Array]:
-    """Return Assumption 1 with R = max ||x_t||, the least R that the data allow."""
+    """Return whether R = max ||x_t||, the least R that the data allow, is >= 1 (Assumption 1)."""
     tokens = jnp.asarray(instance["X"])  # NumPy arrays, if a statement runs on the host
     return {"R >= 1": jnp.max(vector_norm(tokens)) >= 1 - 1e-12}
 

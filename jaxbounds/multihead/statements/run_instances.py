@@ -223,7 +223,7 @@ def certified(constants: descent.Constants, equation: str = "(74)") -> Hypothese
 
 
 def head_count(constants: descent.Constants) -> Hypotheses:
-    """Return a function that checks the condition (74) on the number of heads, and no step size."""
+    """Return a check of condition (74) on the number of heads, without the step size."""
     return lambda instance, size: enough_heads(setting(instance), constants, "(74)")
 
 

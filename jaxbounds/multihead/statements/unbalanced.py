@@ -1,4 +1,4 @@
-"""Corollary 5 with B_Phi > 1: the numbers of heads with alpha = +1 and -1 differ, so Phi != 0."""
+"""Statements of Corollary 5 with B_Phi > 1: unequal numbers of heads with alpha = +1 and -1."""
 
 from collections.abc import Mapping
 from typing import Any

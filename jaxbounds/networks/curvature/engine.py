@@ -283,13 +283,14 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product of a diagonal block with vectors of the block's parameters.
+        """Return the operator that multiplies vectors of one block by this diagonal block.
 
-        The result is None if the program of the product is too long.
+        The result is None if the program for the block is not much shorter than the program for the
+        whole matrix.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.
-            block: the selection of the parameters that the block contains.
+            block: the block's parameters, as a `Selection`.
         """
         if self._linear is None:
             return None

@@ -48,14 +48,15 @@ def hessian_extremes(
         tolerance: the residual that counts as converged; see `Curvature.extremes`.
         basis: the number of vectors in the Krylov basis; see `Curvature.extremes`.
         dense_limit: the largest number of parameters for a dense matrix; see `Curvature.extremes`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -89,14 +90,15 @@ def spectrum(
         key: the random key; see `Curvature.spectrum`.
         probes: the number of random vectors; see `Curvature.spectrum`.
         iterations: the number of Lanczos steps for each random vector; see `Curvature.spectrum`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -128,14 +130,15 @@ def trace(
         key: the random key; see `Curvature.trace`.
         products: the number of matrix-vector products; see `Curvature.trace`.
         method: the name of the method; see `Curvature.trace`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -176,14 +179,15 @@ def weak_convexity(
         basis: the number of vectors in the Krylov basis; see `Curvature.weak_convexity`.
         dense_limit: the largest number of parameters for a dense matrix; see
             `Curvature.weak_convexity`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -231,14 +235,15 @@ def block_extremes(
         tolerance: the residual that counts as converged; see `Curvature.blocks`.
         basis: the number of vectors in the Krylov basis; see `Curvature.blocks`.
         dense_limit: the largest number of parameters for a dense matrix; see `Curvature.blocks`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -276,14 +281,15 @@ def dense_hessian(
         data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         limit_bytes: the number of bytes that the matrix may need; see `Curvature.dense`.
         columns: the number of columns that are computed at a time; see `Curvature.dense`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -313,14 +319,15 @@ def extremes_memory(
         data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         basis: the number of vectors in the Krylov basis; see `Curvature.memory`.
         dense_limit: the largest number of parameters for a dense matrix; see `Curvature.memory`.
-        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
+        batches: the list of batches, in place of `data`, if the list could also be one batch; see
+            `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or its method lists.
+        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,

@@ -292,7 +292,7 @@ def steps(
 
 
 def started(start: Any, rows: int, /) -> _Krylov:
-    """Return a Lanczos factorisation without rows that starts from a unit vector."""
+    """Return an empty Lanczos factorisation (no basis vectors) that starts from a unit vector."""
     zero = jnp.zeros((), start.dtype)
     return _Krylov(
         jnp.zeros((rows, start.size), start.dtype), jnp.zeros((rows, rows), start.dtype), start,

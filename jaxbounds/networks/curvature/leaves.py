@@ -258,7 +258,7 @@ def _linen_state(params: Params) -> tuple[str, ...]:
 
 
 def _optimizer_leaves(params: Params) -> frozenset[str]:
-    """Return the paths of an optax state, because its moments and counts are not parameters."""
+    """Return the paths of leaves in optax states (moments, counts), which are not parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
     found = set[str]()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:

@@ -27,7 +27,7 @@ _NAMES = "extremes, trace, top5 (or another number), gradient_norm, or a functio
 
 
 def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
-    """Return the measures (kinds of numbers to record), and refuse an unknown name.
+    """Return the measures (names of numbers that a monitor records); refuse an unknown name.
 
     Raises:
         Refused: if the name of a measure is unknown.

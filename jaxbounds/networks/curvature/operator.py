@@ -260,7 +260,7 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> tuple[Extremes, Float[Array, ""]]:
-        """Return the result of `extremes`, and the mean loss at the point, from one program.
+        """Return the result of `extremes` and the mean loss at the parameters, from one program.
 
         Args:
             key: the random key; see `extremes`.

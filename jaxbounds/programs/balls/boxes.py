@@ -226,7 +226,7 @@ class Open(NamedTuple):
 
 @runtime_checkable
 class Touching(Protocol):
-    """The interface of `equality.Equalities`: regions on which rhs - lhs >= 0 is proved."""
+    """The interface of `equality.Equalities`, which finds regions on which rhs >= lhs is proved."""
 
     @property
     def spent(self) -> bool:

@@ -134,9 +134,9 @@ def _defined(jet: Jet) -> bool:
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Return the coordinates' weights, and the weighted degree of the lowest pure powers x_j^k.
+    """Return weights that give the lowest pure powers x_j^k of all coordinates the same degree.
 
-    The weights give the lowest pure powers of all coordinates the same weighted degree.
+    The function also returns this weighted degree.
 
     The result is None if another term has a lower degree, or a coordinate has no pure power.
     """

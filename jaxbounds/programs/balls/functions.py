@@ -70,7 +70,7 @@ def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """Extend an increasing function to wide balls (intervals) by the hull of its end values."""
+    """Extend an increasing function to balls (intervals), from the values at a ball's two ends."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 

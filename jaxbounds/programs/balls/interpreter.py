@@ -147,7 +147,7 @@ class Interpreter:
     def closed(
         self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
     ) -> list[Any]:
-        """Run a closed program, which holds its constants; return None for each unwanted result."""
+        """Run a program that holds its constants; return None for results not in `wanted`."""
         consts = [self._constant(c) for c in closed.consts]
         return self.jaxpr(closed.jaxpr, consts, values, wanted)
 

@@ -144,8 +144,8 @@ def _unknown(n: int) -> np.ndarray:
 def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
     """Return the eigenvalues in ascending order.
 
-    The k-th smallest eigenvalue differs from the k-th smallest entry of the diagonal D by at most
-    |E| (Weyl's theorem; see `diagonalised`).
+    Weyl's theorem bounds the distance of the k-th smallest eigenvalue from the k-th smallest entry
+    of D by ||E||, for D and E of `diagonalised`.
     """
     if not all(v.is_finite() for v in symmetric.ravel()):
         return _unknown(len(symmetric))

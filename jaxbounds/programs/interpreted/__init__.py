@@ -157,8 +157,8 @@ class Runner:
 
     Args:
         plain: a function that computes the results of an equation without inner programs.
-        power: a function that replaces the result of a power of integers, which JAX writes out as
-            several equations; None keeps the result of these equations.
+        power: a function that computes an integer's power again, because JAX writes the power as
+            several equations; None keeps the result of JAX's equations.
     """
 
     def __init__(self, plain: Plain, power: Raise | None = None) -> None:

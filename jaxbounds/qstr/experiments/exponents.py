@@ -21,10 +21,10 @@ class Exponent(NamedTuple):
 
     Attributes:
         slope: the maximum-likelihood estimate of the exponent.
-        low: the lower end of the interval: the 2.5% quantile of the bootstrap's exponents, or from
-            Student's law.
-        high: the upper end of the interval: the 97.5% quantile of the bootstrap's exponents, or
-            from Student's law.
+        low: the lower end of the interval, from a bootstrap (2.5% quantile) or from Student's t
+            distribution.
+        high: the upper end of the interval, from a bootstrap (97.5% quantile) or from Student's t
+            distribution.
         censored: the number of runs that did not learn; the fit knows only that each of these runs
             needs more samples than its budget.
     """

@@ -37,8 +37,8 @@ PUBLISHED = {
 """The published means of five runs for each panel, digitised from the paper's plot."""
 
 READ_ERROR = {"1a": 300.0, "1b": 2000.0}
-"""A dictionary from each panel to the reading error, in samples, of the means digitised from this
-panel."""
+"""A dictionary from each panel of the figure to the error, in samples, of the means that we read
+from the panel's plot."""
 
 OCCLUDED = {
     ("1a", "feedforward", 2): 1000.0,

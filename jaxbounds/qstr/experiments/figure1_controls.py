@@ -27,7 +27,7 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return false results: the number of samples at the least N, growing like N from there."""
+    """Return false results, in which a network's number of samples is proportional to N."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]

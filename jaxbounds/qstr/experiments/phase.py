@@ -164,7 +164,7 @@ larger number accepts worse runs.
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Return false results: training succeeds, but two free heads stay above the bound."""
+    """Return false results: training succeeds, but the risk of two heads stays above the bound."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)

@@ -100,7 +100,7 @@ NORMS = identity_on_host(
 def _network_bound(instance: Instance, size: Size) -> Sides:
     """Estimate the Rademacher complexity Rad of 16 networks.
 
-    They have all choices of signs of the values, offset, kernel and bias.
+    The networks differ only in the signs of their values, offset, kernel and bias.
     """
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)

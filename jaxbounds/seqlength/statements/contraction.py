@@ -99,7 +99,7 @@ def _largest_separated(G: np.ndarray) -> int:
 
 
 def _class(key: Array, size: Size) -> Instance:
-    """Draw functions (repeated to fill the class), a margin as multiple of Rad, and levels."""
+    """Draw a class of functions, a margin as a multiple of Rad, and a level for each value."""
     keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
     which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
     F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])

@@ -25,7 +25,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:
-    """Compare the sizes of the lemmas' covers with packings.
+    """Compare the lemmas' bounds on the sizes of covers with lower bounds from packings.
 
     In these packings, the images of the input e_1 fill a cube or a ball. All linear maps with these
     images of the input satisfy the printed norm bound.
@@ -52,9 +52,9 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed column norms of the matrices.
+    """Check the paper's norm conditions for two matrices.
 
-    The images of these matrices are corners of the cube or of the ball.
+    One matrix maps e_1 to a corner of the cube, the other to a point of the unit sphere.
     """
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0

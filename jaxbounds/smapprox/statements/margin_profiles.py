@@ -22,7 +22,7 @@ the statement derives these values.
 
 
 def _profile(i: Instance, size: Size) -> Sides:
-    """Compare the bounds at equal margins, and at margins that differ by orders of magnitude."""
+    """Compare three bounds on the risk, at equal margins and at margins of different magnitudes."""
     alpha, p, delta = 1.0, 50, 0.05
     first, others = i["log_margins"][:1], i["log_margins"]
     margins = np.exp(first + i["width"] * (others - first))

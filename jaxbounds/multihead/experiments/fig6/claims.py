@@ -19,9 +19,10 @@ from jaxbounds.multihead.experiments.ordering import (
 )
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
-"""The least change of each quantity, from the fewest to the most heads, that a claim requires.
+"""A claim requires that its quantity changes at least this much between the fewest and the most
+heads.
 
-A larger least change makes a claim harder to confirm.
+A larger number makes a claim harder to confirm.
 """
 
 SETTINGS = Settings(

@@ -23,8 +23,8 @@ of the lemma.
 MOST = 100_000
 """The largest number of definitions for one program. A larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""The first parts (stems) of the lemmas' names; the file adds a number to each. No definition may
-have the stem of a lemma's name as its name.
+"""The first word of each lemma's name, to which the file adds a number. No definition may have one
+of these words as its name.
 """
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)

@@ -40,7 +40,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """Return a rule's operand as an array of the ledger's numbers and facts (proved booleans)."""
+    """Return an operand as an array of numbers and proved booleans of the ledger."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:
@@ -219,7 +219,7 @@ def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record the negation of facts (proved booleans)."""
+    """Return the negations of the operand's facts (proved booleans)."""
     return [_entrywise(lambda i, a: a.negated(), _facts(xs[0], run))]
 
 

@@ -51,7 +51,7 @@ class Translator(Interpreter):
         self.ledger = ledger
 
     def fork(self, ways: int, what: str) -> int:
-        """Refuse a fork, because a file for Rocq needs a proof of every choice.
+        """Refuse to follow several branches; a file for Rocq must prove the choice of a branch.
 
         Raises:
             Undecided: always.
@@ -158,15 +158,15 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
 def translated(
     function: Callable[[Any], Any], instance: Any, names: dict[int, np.ndarray], run: Translator, /
 ) -> Any:
-    """Translate a function's value on an instance into numbers and facts of a ledger.
+    """Translate a function's value on an instance into numbers and proved booleans of a ledger.
 
-    A fact is a proved boolean.
+    A ledger is the list of a program's recorded operations.
 
     Args:
         function: a function that JAX can trace.
         instance: a pytree of arrays.
-        names: a dict from the index of a leaf in `instance` to the numbers that the ledger holds
-            for it.
+        names: a dict from the index of a leaf in `instance` to the ledger's numbers for the leaf's
+            entries.
         run: the translating interpreter, which holds the ledger.
 
     Raises:
