@@ -33,7 +33,7 @@ WITHOUT_SLOPES = {False: 0.5, True: 2}
 """Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
 costs, for statements without gradients. The value for False applies to chains before gradient
 ascent, the value for True to chains after gradient ascent. A larger number makes chains of fewer
-steps. With the values 0.5 and 2, a chain has enough steps to reach the middle of a range of 2^20
+steps. Under the values 0.5 and 2, a chain has enough steps to reach the middle of a range of 2^20
 integers.
 """
 FAR = 1e3

@@ -210,7 +210,7 @@ def bytes_of(constant: Any, /) -> bytes:
 
 
 def program_text(closed: ClosedJaxpr, /) -> str:
-    """Return a text that identifies a program and its nested constants, not its own constants."""
+    """Return a text that identifies a program, with only its inner programs' constants."""
     inner = hashlib.sha256()
     for constant in nested_constants(closed.jaxpr):
         inner.update(bytes_of(constant))

@@ -78,7 +78,7 @@ def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> 
 
 
 def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
-    """Yield the headline, then a line for each erratum that changes a main theorem.
+    """Yield the report's headline, then a line for each erratum that changes a main theorem.
 
     Args:
         papers: the papers; the function counts all their errata.

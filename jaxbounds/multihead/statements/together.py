@@ -83,8 +83,9 @@ def together(
         label: the label of the new statement.
         tex: the formula of the new statement; it may be short, because each joined statement has
             its own formula.
-        sample: the samplers of instances; every part must be able to evaluate these instances.
-        sizes: the sizes of the instances on which all parts are evaluated.
+        sample: the samplers of instances; every joined statement must be able to evaluate these
+            instances.
+        sizes: the sizes of the instances on which the joined statements are evaluated.
         budget: the number of drawn instances; the check does not search.
         source: the citation: the place in the paper, and the experiment of the paper with these
             sizes.

@@ -1,4 +1,4 @@
-"""Compute what a monitor records besides the extreme eigenvalues; read and write the records."""
+"""Compute the numbers that a monitor records beside extreme eigenvalues; read and write records."""
 
 import json
 import re

@@ -157,7 +157,7 @@ class Runner:
 
     Args:
         plain: a function that computes the results of an equation without inner programs.
-        power: a function that computes an integer's power again, because JAX writes the power as
+        power: a function that computes a power of integers again, because JAX writes the power as
             several equations; None keeps the result of JAX's equations.
     """
 

@@ -45,11 +45,11 @@ def chain_margins(
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
     """Bound the margins of chains of identity gates, from above and from below, at the input 1.
 
-    The upper bounds are for networks with and without corrections. The layers of a shallow chain
-    are also the last layers of the deepest chain. The states in these layers are equal in both
-    chains. The deep chain ends with the layers of the shallow chain. A perturbation of the shallow
-    chain is therefore a perturbation of the deep chain's last layers and head. The search at every
-    larger depth therefore starts from the perturbations that were found at smaller depths.
+    The upper bounds are for networks with and without corrections. The last layers of the deepest
+    chain are the layers of a shallow chain, and the states in these layers are equal in both
+    chains. A perturbation of the shallow chain is therefore also a perturbation of the deepest
+    chain. For this reason, the search at every depth starts from the perturbations found at smaller
+    depths.
 
     Args:
         depths: the numbers of gates in the chains, in increasing order.

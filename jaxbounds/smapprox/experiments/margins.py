@@ -59,7 +59,7 @@ class Margins:
 def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     """Compute upper estimates and certified lower bounds of margins, over depth and over T.
 
-    The run is deterministic. It ignores the argument `key`, which every experiment has.
+    The run is deterministic, and ignores the argument `key`, which every experiment has.
     """
     del key
     with enable_x64(True):

@@ -40,7 +40,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """Return an operand as an array of numbers and proved booleans of the ledger."""
+    """Return an operand as an array of the recorded program's numbers and proved booleans."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:

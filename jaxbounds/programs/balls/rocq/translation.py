@@ -165,7 +165,7 @@ def translated(
     Args:
         function: a function that JAX can trace.
         instance: a pytree of arrays.
-        names: a dict from the index of a leaf in `instance` to the ledger's numbers for the leaf's
+        names: a dict from the index of a leaf in `instance` to the recorded numbers for the leaf's
             entries.
         run: the translating interpreter, which holds the ledger.
 
