@@ -96,8 +96,8 @@ class Met(NamedTuple):
 
     Attributes:
         words: a dictionary from each hypothesis to "certain" (proved), "open" (undecided) or
-            "missed" (violated). Each word is valid for all branches of the program that the
-            enclosures cannot exclude.
+            "missed" (violated). The word applies to every path through the program that the
+            enclosures leave possible.
         computed: whether a hypothesis depends on numbers that the host (outside JAX) computed,
             without enclosures.
     """

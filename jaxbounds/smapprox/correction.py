@@ -38,7 +38,7 @@ class Correction:
 
     @property
     def low(self) -> float:
-        """The lower end 1/2 - 1/(2 slope) of the interval on which rounding is linear."""
+        """1/2 - 1/(2 slope), the lower end of the interval on which the correction is linear."""
         return (self.slope - 1) / (2 * self.slope)
 
     @property

@@ -47,7 +47,7 @@ HEADS = together(
 
 
 def _printed(key: jax.Array, size: Size) -> Instance:
-    """Draw a gradient descent with H and eta that meet the stability conditions as printed."""
+    """Draw a training run; H and eta satisfy the stability conditions in their printed form."""
     return certified_or_loose(key, size, 2)
 
 
