@@ -57,7 +57,7 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
         yield (
-            f"the engine measures in float64, but evaluate rounds in {watch.narrow[0]}{more}: "
+            f"the engine measures in float64, but evaluate rounds in {watch.narrow[0]}{more}. "
             f"{_cure(watch)}"
         )
     if watch.fixed is False:
@@ -73,9 +73,11 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 def _cure(watch: TraceWatch) -> str:
     """Return advice against a narrow type; the advice names a constant that causes the type."""
     if not watch.constants:
-        return "try to leave out astype and dtype= there"
+        if all(one.startswith(("reduce_sum", "div")) for one in watch.narrow):
+            return "A mean of booleans has the type float32. Try jnp.mean(1.0 * x) for jnp.mean(x)"
+        return "Try to leave out astype and dtype= there"
     return (
-        f"a constant is {watch.constants[0]}, as jnp.array makes it while a file is loaded. Try "
+        f"A constant is {watch.constants[0]}, as jnp.array makes it while a file is loaded. Try "
         "np.array for the constant, and jnp.asarray of it inside the function"
     )
 

@@ -105,10 +105,12 @@ def test_why_a_program_is_not_the_one_meant(narrow, fixed, called, says):
 def test_a_program_in_narrow_floats_says_why_and_what_to_try():
     watch = TraceWatch(statement(judges=()))
     watch.narrow = ("reduce_sum in float32 (a.py:1)", "mul in float32 (a.py:1)")
-    assert next(unfit(watch)).endswith("and 1 more: try to leave out astype and dtype= there")
+    assert next(unfit(watch)).endswith("and 1 more. Try to leave out astype and dtype= there")
+    watch.narrow = ("reduce_sum in float32 (a.py:1)", "div in float32 (a.py:1)")
+    assert "Try jnp.mean(1.0 * x) for jnp.mean(x)" in next(unfit(watch))
     watch.constants = ("float32 of shape (4, 3)",)
     (found,) = unfit(watch)
-    assert "a constant is float32 of shape (4, 3), as jnp.array makes it while a file" in found
+    assert "A constant is float32 of shape (4, 3), as jnp.array makes it while a file" in found
     assert found.endswith(
         "Try np.array for the constant, and jnp.asarray of it inside the function"
     )
