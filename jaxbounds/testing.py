@@ -57,13 +57,14 @@ def claim(
         over: the set of each entry, by the entry's name.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`.
         error: a bound on the numerical error of both sides.
-        control: the right side of the control, a false variant of the claim; unless given, a right
-            side that no instance meets.
+        control: the right side of a control (a deliberately false variant); by default, a right
+            side that every instance violates.
         kind: the kind of the statement.
         relation: "<=", ">=" or "="; the relation of the kind unless given.
-        form: the form of the right side; `Form(name="printed")` unless given.
+        form: the name and the expected status of the right side; `Form(name="printed")` unless
+            given.
         sizes: the sizes to try, each a mapping from names to numbers.
-        budget: the numbers of draws and searches; the default budget unless given.
+        budget: the numbers of random instances and searches; the library's default unless given.
         id: the id of the statement; the part before the first dot is its paper.
 
     Raises:

@@ -62,7 +62,7 @@ def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
 
 
 def _structure(model: Any) -> tuple[Reason, ...]:
-    """Return every reason why the network is not model (2), if its parameters are not U and W."""
+    """Return the reasons why a network with parameters other than U and W is not model (2)."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
     if found and not found[0].paths:  # a reason has no paths if the network has no parameters

@@ -149,7 +149,7 @@ class Equalities:
         return x
 
     def find_region(self, box: Box) -> bool:
-        """Search a box for a point of equality; return whether the claim was proved around it."""
+        """Search a box for a point with equal sides; return whether a proof around it succeeded."""
         if self.spent:
             return False
         self._looks += 1

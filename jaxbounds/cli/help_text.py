@@ -27,7 +27,7 @@ class _Held(io.StringIO):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the stream that this object replaces."""
+        """The encoding of the wrapped output stream."""
         return self._stream.encoding
 
     def isatty(self) -> bool:

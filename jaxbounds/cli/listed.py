@@ -6,7 +6,8 @@ from jaxbounds.claims.statements.item import Item
 from jaxbounds.papers.latex.items import Source
 
 PROVED = ("theorem", "lemma", "proposition", "corollary")
-"""The kinds of items that a paper proves; the first such item becomes the example of a claim."""
+"""The kinds of items that papers prove; `jaxbounds new` writes an example claim on the first
+one."""
 README = """# {name}
 
 `items.py` lists the numbered items of the source: theorems, definitions, assumptions and labelled
@@ -59,7 +60,7 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
     Args:
         name: the id of the paper.
-        source: the numbered items that the command read from the paper's LaTeX.
+        source: the title and the numbered items of the paper's LaTeX source.
     """
     entries = "".join(map(_entry, source.items))
     proved = (item for item in source.items if item.kind.lower().startswith(PROVED))

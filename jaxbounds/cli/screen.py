@@ -168,7 +168,7 @@ def show(
 
 
 def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names on the screen that may contain codes: names of forms and of errata.
+    """Yield names of forms and errata, which may contain codes (short names such as S6).
 
     A form is one version of a claim: printed, corrected or sharpened.
     """

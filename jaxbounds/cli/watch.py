@@ -53,7 +53,7 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The results of one round, which judges the statements after a change of files.
+    """The results of one round of judging; a round follows each change of files.
 
     Attributes:
         digests: a dictionary from each statement to the digest of its judged code.

@@ -41,8 +41,8 @@ Measuring all points of a larger set would take minutes.
 """
 SHARE, SEARCHED = 0.6, 0.5
 """SHARE is the share of the search's time that a measurement of all points may take. SEARCHED is
-the share of the time for chains of moves from point to point. If SHARE and SEARCHED are larger,
-other searches have less time.
+the share of the search's time for chains (sequences of moves between points). Larger shares leave
+less time to the other searches of the constant.
 """
 CHAINS, STEPS = 256, 200
 """The number of chains (sequences of moves that raise lhs/rhs) in a round, and the number of moves

@@ -41,7 +41,7 @@ take longer."""
 STEP = 2.0**-100
 """The relative step of the difference quotients that estimate slopes.
 
-The present step reveals relative gains down to 1e-30; a larger step reveals fewer small gains.
+This step reveals relative gains down to 1e-30; a larger step misses more small gains.
 """
 
 
@@ -148,8 +148,9 @@ class Ascended(NamedTuple):
 
     Attributes:
         ball: the ratio lhs/rhs after the last step, with certified digits.
-        gain: the further relative gain of the ratio lhs/rhs that slopes predict.
-        values: the values after the last step of the coordinates that move together, of shape (k,).
+        gain: the further relative gain of the ratio lhs/rhs that a Newton step predicts from
+            slopes.
+        values: the values of the k groups of tied coordinates after the last step, of shape (k,).
     """
 
     ball: arb

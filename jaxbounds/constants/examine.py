@@ -26,11 +26,11 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""If a small rise of the ratio lhs/rhs along a scale exceeds this factor times the gain that slopes
-predict, the rise is no limit.
+"""A small rise of lhs/rhs along a scale counts as real below this multiple of the rise that slopes
+predict.
 
-A rise that is no limit comes from coordinates that differ from their optimum in the last digits. If
-this factor is larger, more rises of the ratio count as limits.
+Other rises come from coordinates that differ from their optimum in the last digits. If this factor
+is larger, more small rises count as real.
 """
 TINY = 1e-20
 """If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than this relative gap,
@@ -59,9 +59,9 @@ rounded constants give. If this distance is larger, the search accepts closed fo
 well.
 """
 ULPS = 16
-"""A float64 ratio lhs/rhs outside its ball (enclosing interval) by at most this many units in the
-last place counts as the ball's end. If more units are allowed, the search trusts more float64
-ratios.
+"""A float64 ratio lhs/rhs may miss its ball (enclosing interval) by this many units in the last
+place; the ball's nearer end then replaces the ratio. Beyond this distance, the ball's middle
+replaces the ratio. If more units are allowed, more ratios keep the ball's end.
 """
 MISLED = 12
 """The search stops certifying instances once this many instances had a float ratio lhs/rhs that was

@@ -42,11 +42,11 @@ ROUNDING = 1e-12
 a rounded constant. If this limit on the exponent a is larger, fewer ratios count as unbounded.
 """
 FAINT = 1e-9
-"""A relative rise of the ratio lhs/rhs up to this value may come from coordinates that are not
-quite at their optimum.
+"""A relative rise of lhs/rhs up to this value may mean only that the coordinates are not exactly
+optimal.
 
-The search tests whether a rise up to this value follows a power of the scale. If this limit on the
-rise is larger, the search tests more rises.
+The search tests whether a rise up to this value follows a power of the scale. If this value is
+larger, the search tests larger rises.
 """
 BEFORE = (-16, -8, 0, 8)
 """The binary logarithms of those scales near 1 at which `_lawful` measures the ratio lhs/rhs."""

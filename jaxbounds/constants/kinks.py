@@ -32,9 +32,10 @@ coordinates.
 If this number of coordinates is larger, the search examines more points, which takes longer.
 """
 WITHIN = 1e-4
-"""The relative radius around a point in which the search has measured neighbours.
+"""The search assumes that lhs/rhs has its measured slopes within this relative radius of a point.
 
-The predicted gain of lhs/rhs is its slope times this radius; a larger radius predicts larger gains.
+The predicted gain of lhs/rhs is the slope times this radius, so a larger radius predicts larger
+gains.
 """
 ROUNDS, SURE = 16, 1e-45
 """The largest number of Newton steps towards a kink, and the step size below which the steps end.

@@ -73,8 +73,8 @@ lhs/rhs at these draws.
 A larger number of draws shows rarer values of the integers.
 """
 LOOKED_AT = 4
-"""The search tests at most this many instances with the largest ratio lhs/rhs for objections
-(reasons why another instance may have a larger ratio). Tests of more instances take longer."""
+"""The search examines at most this many instances with the largest ratios lhs/rhs; an objection
+says why another instance may have a larger ratio. Tests of more instances take longer."""
 
 
 @np.errstate(all="ignore")  # ignore overflows: an instance whose sides overflow does not count

@@ -152,7 +152,7 @@ def _relative(
     instance: Instance,
     scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
-    """Return a scale for each value, and the loss -log(lhs/rhs) of values divided by scales."""
+    """Return a scale for each value, and the loss -log(lhs/rhs) as a function of value / scale."""
     scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:

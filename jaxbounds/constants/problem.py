@@ -116,10 +116,7 @@ class Problem:
         self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
-        """Return the instance, projected onto the hypotheses if the statement has a projection.
-
-        JAX can trace this method.
-        """
+        """Return an instance projected onto the hypotheses, or unchanged without a projection."""
         project = self.statement.project
         return instance if project is None else project(instance, self.size)
 

@@ -70,7 +70,8 @@ class Ties(NamedTuple):
 def bases(instance: Instance, /) -> list[Basis]:
     """Return the basis of single entries, and a basis of pairs if two leaves have equal shapes.
 
-    For a claim about two points, the worst instance often has equal differences in all coordinates.
+    In the pairs basis, one coordinate moves two leaves by equal amounts, because a claim about two
+    points is often tight at equal differences.
     """
     sizes = [leaf.size for leaf in floats_of(instance)]
     shapes = [leaf.shape for leaf in floats_of(instance)]

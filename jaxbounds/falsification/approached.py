@@ -38,9 +38,8 @@ STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scale factors along a way (a sequence of instances with scaled arrays);
 more factors find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the inverse scale factors. The inverse scale factors change the arrays in
-the direction opposite to the way; more factors find slower approaches. A way is a sequence of
-instances with scaled arrays."""
+"""Binary logarithms of scale factors that move the arrays of an instance away from a limit, where
+its sides become equal. More factors find slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
 """CLOSE and FALLS are distances of a ratio of the sides from one. A way (a sequence of instances
 with scaled arrays) counts only if its last ratios of the sides are within CLOSE of one. If the
@@ -64,7 +63,7 @@ ALL = 8
 other sides, the claim is an equality at the size. A larger number finds fewer sizes at which the
 claim is an equality."""
 LEAST = 1e-154
-"""The search ignores instances at which both sides have absolute values below this value.
+"""The search ignores an instance if the absolute values of both sides are below LEAST.
 
 The value of LEAST is about the square root of the least normal float64. A larger value makes the
 search ignore more instances near zero.

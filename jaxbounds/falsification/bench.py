@@ -55,7 +55,7 @@ def calls_of(statement: Statement, budget: Budget, /) -> int:
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Return whether the engine searches after measuring drawn and hand-written instances."""
+    """Return whether the engine also searches for instances worse than those it drew."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
@@ -274,7 +274,7 @@ class Bench:
         statement: the statement to measure.
         batch: the number of instances in a batch.
         programs: the compiler of the measuring programs, which may keep traced programs.
-        calls: the expected number of batches; the bench compiles no program if the number is small.
+        calls: the expected number of batches; the bench compiles a program only if it expects many.
     """
 
     def __init__(
@@ -491,7 +491,7 @@ class Pool:
         self.noted: list[Row] = []
 
     def add(self, source: str, size: int, batch: Instance, measured: Measured) -> None:
-        """Append a measured batch from one source at one size."""
+        """Append a batch of measured instances, with their source's name and their size's index."""
         self.instances.append(batch)
         self.measured.append(measured)
         self.sources.append(source)

@@ -103,7 +103,7 @@ def _variants(
 
 
 def few_draws(statement: Statement, budget: Budget) -> Bench:
-    """Return a bench (measuring object) that stores no program, for draws and written instances."""
+    """Return a bench (an object that measures instances) that keeps no compiled program."""
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 

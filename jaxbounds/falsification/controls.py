@@ -20,8 +20,8 @@ EXCEEDS = 0.01
 this relative amount. A larger value makes a control that is easier to reject."""
 EXPONENT = 2.0
 """Exponent to which the engine raises the right side of a rate "at most" to make its control (a
-deliberately false variant). For a rate "at least", the engine uses the exponent 1 / EXPONENT. A
-larger value makes a control that is easier to reject.
+deliberately false variant). For a rate "at least", the engine uses the exponent 1 / EXPONENT. If
+EXPONENT is larger, the rules reject the control more easily.
 """
 FLAT = 1e-3
 """Least fitted exponent for which the engine makes a rate's control (a deliberately false variant).

@@ -32,13 +32,13 @@ value treats wider error bars as numerical.
 
 
 LARGE = 1e100
-"""If the smaller side exceeds this value, an infinite larger side may be an overflow. A larger
-value counts more bounds with an infinite side as vacuous."""
+"""If one side is infinite and the other side exceeds this value, the infinity may be an overflow.
+If this value is larger, more bounds with an infinite side count as vacuous (they say nothing)."""
 BELOW_ONE = "every ratio stays below one"
 """The reason that a verdict gives for a bound whose ratio of the sides stays below one."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
-"""Reason that a verdict gives for a bound with a worst ratio near one and no named equality case
-(an instance with equal sides)."""
+"""The reason of a verdict on a bound whose worst ratio is near one and that names no equality case
+(instance with equal sides)."""
 
 
 def edge(statement: Statement, /) -> float:

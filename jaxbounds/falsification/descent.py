@@ -73,9 +73,8 @@ TINY = 1e-9
 this share of the sum of entries. A larger value ignores more points near a vertex of the
 simplex."""
 EXACT = 1e-3
-"""For an `=`, the search for the entries that the claim says exist (`there_is`) ends when the sides
-differ by at most this share of the tolerance. A larger share accepts entries at which the sides
-agree less exactly."""
+"""If a claim is an `=`, the search for its `there_is` entries ends once the sides differ by at most
+this fraction of the tolerance. A larger fraction accepts entries at which the sides differ more."""
 AGAIN = (0.5, 1.0, 4.0)
 """A round of the search also repeats the last step, multiplied by each of these numbers. Longer
 steps help if the ratio of the sides falls slowly along a valley."""

@@ -95,7 +95,7 @@ class _Sampling:
 def _sampler(of: _Sampling) -> Callable:
     """Return a function that maps (key, count, batch length) to random instances (draws).
 
-    The function returns NumPy arrays if memory suffices.
+    The random instances are NumPy arrays if memory suffices.
     """
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
@@ -127,7 +127,7 @@ def _most(draw: Callable, size: Size) -> int:
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
     """Return all points of finite sets.
 
-    The result is None if there are too many points, or if no single instance can refute the claim.
+    The result is None if the points are too many, or if the claim is about averages over instances.
     """
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None

@@ -1,8 +1,8 @@
-"""Evaluate a claim with suprema at points that the searches found, without the searches.
+"""Evaluate a claim with suprema, at the points that earlier searches found for the suprema.
 
 A search executes thousands of equations, so neither NumPy nor ball arithmetic can follow it in
-reasonable time. The value of the function at the best point is the estimate that the search
-returns. The evaluation of this value executes only a few equations.
+reasonable time. Each search returns its function's value at the best point, as an estimate of the
+supremum. The evaluation of this function at one point executes only a few equations.
 """
 
 import functools

@@ -202,7 +202,7 @@ class FormJudge:
         return decision
 
     def _guarded(self, decision: Decision) -> Decision:
-        """Replace the status `holds` or `consistent` by `inconclusive` if the form is in doubt."""
+        """Replace `holds` and `consistent` by `inconclusive` if there is a reason to doubt."""
         statement, pool, form = self.bench.statement, self.pool, self.form
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
         if statement.strict and decision.status == "holds":

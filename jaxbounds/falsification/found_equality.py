@@ -61,7 +61,7 @@ TINY = 1e-6
 may explain their difference. A larger share mistakes more small violations for rounding."""
 NO_TOLERANCE = 1e-18
 """The referee (ball arithmetic) looks for a violation above this relative size, which is below the
-rounding of float64. A larger value overlooks larger violations."""
+rounding of float64. If this value is larger, the referee overlooks more violations."""
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
 sides)."""
@@ -86,7 +86,7 @@ class Cleared(NamedTuple):
 def cleared(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> Cleared:
-    """Ask the referee (ball arithmetic) about a bound with a worst ratio of one up to rounding.
+    """Ask the referee (ball arithmetic) about a bound whose worst ratio is one up to rounding.
 
     Args:
         bench: the bench, an object that measures instances.
@@ -94,8 +94,8 @@ def cleared(
         column: the measurements of one form (version of the claim) on all instances.
         index: the index of the form among the statement's forms (versions of the claim).
         form: a form (version of the claim) that names no equality case (instance with equal sides).
-        referee: the referee, which must find the claim true, or the sides equal, at each of the
-            worst instances.
+        referee: the referee (ball arithmetic), which must find at every worst instance that the
+            claim is true or the sides are equal.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.unrefutable:
@@ -220,7 +220,7 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether the ratio falls at moved instances.
+    """Return whether the ratio of the sides falls at instances near the given instance.
 
     Near an instance with equal sides, the ratio falls. The ratio does not fall if both sides only
     approach each other along a sequence of instances.

@@ -1,8 +1,7 @@
-"""Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
+"""Move random instances to test whether a statement's hypotheses exclude any instance.
 
 A hypothesis that every instance meets excludes nothing: the hypothesis is true by construction, or
-it tests the wrong quantity. Without this test, no verdict would show that a hypothesis excludes
-nothing.
+it tests the wrong quantity.
 """
 
 import contextlib

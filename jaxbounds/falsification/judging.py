@@ -62,7 +62,8 @@ class Findings(NamedTuple):
         along: for each form, a sentence about a sequence of instances on which the ratio of the
             sides approaches one without reaching one; else empty.
         sharp: whether each form has an equality case (instance with equal sides), named or found.
-        steep: for each form, whether its violations come only from the rounding of small sides.
+        steep: for each form, whether all its violations come from rounding, because both sides are
+            small.
         late: whether the time limit ended the draws or searches.
     """
 

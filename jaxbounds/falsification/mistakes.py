@@ -120,8 +120,8 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
     "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
 }
-"""Mistakes that do not multiply results by a factor. A factor cannot change a claim about zeros or
-orders, but the mistakes in this dict can."""
+"""Mistakes that do not multiply results by a factor. A factor keeps zeros and orders unchanged, so
+only the mistakes in this dict can falsify claims about zeros or orders."""
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -72,7 +72,7 @@ def _changed(change: Callable, batch: Instance, rng: np.random.Generator) -> Ins
 
 
 def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
-    """Return a function that projects a batch onto the hypotheses."""
+    """Return a function that projects each instance of a batch onto the statement's hypotheses."""
     if bench.statement.project is None:
         return lambda batch: batch
     run = bench.mapped(projection(bench.statement, size), "project", size)

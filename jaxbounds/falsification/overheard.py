@@ -1,4 +1,4 @@
-"""Report the calls of chosen functions, and their results, at no cost to the calls of others.
+"""Report the calls of chosen functions, and their results, without slowing other calls.
 
 Python's hook for profilers would report every call, and a trace would take twice the time.
 """
@@ -20,8 +20,9 @@ class Listener(NamedTuple):
     """The two functions to which the calls of one thread are reported.
 
     Attributes:
-        called: takes a function at the start of each call.
-        returned: takes a function and its result at the end of each call.
+        called: the function that receives a called function at the start of each call.
+        returned: the function that receives a called function and its result at the end of each
+            call.
     """
 
     called: Callable[[Function], object]

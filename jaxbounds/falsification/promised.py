@@ -105,7 +105,7 @@ class Promises:
 
     @property
     def _of_control(self) -> int:
-        """The index of the version whose `there_is` entries the control (a false version) uses."""
+        """The index of the version whose `there_is` entries the control (false version) uses."""
         own = bool(self.statement.control.strip()) and self.statement.is_bound
         return len(self.statement.forms) if own else 0
 
@@ -145,7 +145,7 @@ class Promises:
 
     @np.errstate(all="ignore")
     def filled(self, batch: Instance, index: int, /) -> Instance:
-        """Return the instances with the best `there_is` entries that the search finds for a form.
+        """Search for the `there_is` entries that favour a form, and return the instances with them.
 
         A form is one version of the claim.
         """

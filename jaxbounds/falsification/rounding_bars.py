@@ -120,7 +120,8 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""For each recorded instance, the pair of its values and the sizes of the terms in these values."""
+"""For each recorded instance, two rows: its recorded values, and the sizes of the terms whose sums
+are these values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -170,8 +171,8 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain how the recorded values change under a perturbation.
 
-    If a change is too large for rounding, the function returns the size zero for it. A program on
-    the host (outside JAX) may jump where a number is exact, such as ceil(log2(4)). A small
+    If a change is too large for rounding, the function returns the size zero for it. The code of a
+    claim that runs outside JAX may jump at an exact number, such as ceil(log2(x)) at x = 4. A small
     perturbation of such an input crosses the jump, but rounding on another platform does not.
 
     Args:

@@ -2,8 +2,8 @@
 
 A side may be zero, or small relative to its terms. If a side is small relative to its terms,
 rounding determines its digits, and the ratio of the sides means nothing. `summands` computes the
-size s of the terms with the claim's own program. A few units of rounding of the size s become the
-error bar, and s replaces a side that is zero. The engine computes the size s of the terms only for
+size s of the terms with the claim's own program. The error bar is a few units of rounding of the
+size s, and s replaces a side that is zero. The engine computes the size s of the terms only for
 instances that seem to violate the claim, or at which a side is zero.
 """
 

@@ -218,7 +218,7 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 
     Args:
         score: the function that scores the instances of all chains.
-        donors: the drawn instances, stacked, from which moves copy leaves and entries.
+        donors: the drawn instances, stacked; moves copy arrays and entries from them.
         steps: the number of steps.
     """
     given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]

@@ -84,7 +84,7 @@ def _total(flat: dict[str, np.ndarray]) -> int:
 
 
 def complexity(instance: Instance, /) -> int:
-    """Return the sum of the complexities of an instance's float entries."""
+    """Return the sum of the complexities of an instance's floats; few digits are less complex."""
     return _total(flatten(instance))
 
 

@@ -31,8 +31,9 @@ ASKED = 12
 """The referee (ball arithmetic) decides at most this many violating instances. Each decision by
 ball arithmetic takes tenths of seconds, so a larger number takes longer."""
 TINY = 1e-150
-"""Products of two numbers up to this absolute value lose digits or are zero in float64. A larger
-value attributes more accepted controls to lost digits."""
+"""Products of two numbers up to this absolute value lose digits or are zero in float64. If this
+value is larger, more wrongly accepted controls (deliberately false variants) are attributed to lost
+digits."""
 TRY_ZERO = "Try the relation '=' and false=[1.0]"
 """The advice for a claim whose two sides are zero, because a multiple of zero is no false
 variant."""

@@ -23,8 +23,8 @@ SAME = 0.5
 """Share of the special points in which all leaves get the same kind of change. A larger share
 leaves fewer special points whose leaves get different changes."""
 KEPT = 0.25
-"""The share of unchanged leaves (arrays) in a special point whose leaves get different kinds of
-change. A larger share changes fewer leaves.
+"""In special points whose leaves (arrays) change in different ways, the share of leaves that stay
+unchanged. If this share is larger, fewer leaves change.
 """
 
 

@@ -216,8 +216,8 @@ class Terms(NamedTuple):
 
     Attributes:
         values: the results of the traced program.
-        sizes: for each entry of a float result, the size of its summed terms, and never less than
-            the entry's absolute value; NaN if a run gave NaN.
+        sizes: for each entry of a float result, the size of the terms that the entry sums, at least
+            its absolute value; NaN if the program gave NaN.
     """
 
     values: Any

@@ -22,8 +22,8 @@ LOOKED = 512
 number finds more instances of equality and takes longer."""
 TOLERATED = 3e-14
 """If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
-relative violation above this value. Rounding causes violations smaller than this value. A larger
-value trusts the tolerance more often."""
+relative violation above this value. Rounding causes violations smaller than this value. If this
+value is larger, the referee checks fewer violations."""
 NEAR_ZERO = 1e-6
 """A strict claim with zero as one side is inconclusive if, at some instance, the other side is
 below this share of its median absolute value. A larger share leaves more true claims undecided."""

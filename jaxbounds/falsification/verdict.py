@@ -30,8 +30,9 @@ class Verdict:
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
         form: the name of the form (version of the claim).
         expected: the status that the verdict on the form should have.
-        recorded: whether the form's declaration or the paper's records give the expected status. If
-            False, a claim should hold, and a false twin (a deliberately false variant) should fail.
+        recorded: whether `expected` comes from the form's declaration or from the paper's records.
+            Otherwise `expected` is "fails" for a false twin (a deliberately false variant), and
+            "holds" for other claims.
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
         status: the status of the form, such as "holds" or "fails".
         reason: the reason for the status, in one sentence.
@@ -46,8 +47,9 @@ class Verdict:
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
         searches: the number of searches for worst instances of this form.
         accepted: the number of search steps that led to a worse instance.
-        starts: for each kind of starting point at the worst size, two numbers: the searches that
-        ended within a millionth of the worst ratio, and all searches.
+        starts: a dictionary from each kind of starting point to two numbers. The first counts the
+        searches at the worst size that ended within a millionth of the worst ratio; the second
+        counts all searches.
         distinct: the number of different instances that counted as evidence for the verdict.
         by_size: for each size the worst ratio found.
         near: whether the engine rejected the near-control, a slightly wrong form: the right side is
@@ -55,8 +57,8 @@ class Verdict:
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink before an instance violates the bound.
         horizon: for claims about trajectories, the number of steps of a trajectory.
-        enumerates: the name of the finite class, if the run measured all its members; otherwise
-            empty.
+        enumerates: the name of the finite set of instances, if the run measured all its members;
+            otherwise empty.
         checked: the names of the hypotheses that every instance was tested for.
         excluded: a dictionary from each reason of rejection to the number of rejected instances.
         sources: the number of instances and the worst ratio of each sampler, of the cases

@@ -317,7 +317,7 @@ class IntegerPower(NamedTuple):
 
 
 _SPREAD = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
-"""The primitives that change the shape of an operand of a power, and no number of it."""
+"""The primitives that change only the shape of a power's operand, and none of its numbers."""
 
 
 class _Maker:

@@ -229,7 +229,8 @@ def _array_of(part: Any, size: int) -> np.ndarray:
 def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
     """Return a dict from names to the arrays of an .npz file; refuse arrays of Python objects.
 
-    The function makes an array only if its header agrees with the bytes that the archive declares.
+    The function reads an array only if the size that its header states equals the size in the
+    archive.
 
     Raises:
         Refused: if the file is not an .npz file, or unpacks to more bytes than the limit.

@@ -52,7 +52,7 @@ class Cumulants(NamedTuple):
 
 
 def cumulants(weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /) -> Cumulants:
-    """Return the mean and the covariance of the tokens at every a_t = W^T x_t."""
+    """Return the attention-weighted mean and covariance of the tokens at each a_t = W^T x_t."""
     attention = jax.nn.softmax(tokens @ weights @ tokens.T, axis=-1)
     mean = attention @ tokens
     centred = tokens[None, :, :] - mean[:, None, :]

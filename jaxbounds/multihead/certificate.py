@@ -1,4 +1,4 @@
-"""Certify a training run from data alone: good initialisation, heads, step size and loss bound.
+"""Certify from the data, before training: initialisation, heads, step size and loss bound.
 
 The first phase of training ends at theta^(1), where half of the heads have alpha_h = +1 and half
 have alpha_h = -1. This module computes the best NTK margin at theta^(1) and the direction theta* of

@@ -41,8 +41,8 @@ loss.
 """
 
 TRAINING, STABILITY = 36.0, 256.0
-"""The factors of the printed head counts: 36 in (74) and (81) for training, 256 in (84) and (95)
-for stability.
+"""The factors of the numbers of heads that the theorems print: 36 in (74) and (81) for training,
+256 in (84) and (95) for stability.
 
 The function `root_heads` uses the factors. The theorems require more heads if a factor is larger.
 """
@@ -278,8 +278,8 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """Return the constants beta~_1 and beta~_3 / sqrt(H) of equations (87) and (90).
 
-    The constants beta~_1 and beta~_3 bound the derivatives at all points within the distance reach
-    D of theta.
+    The constants bound the derivatives at all points whose distance from theta is at most D times
+    the factor reach.
     """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)

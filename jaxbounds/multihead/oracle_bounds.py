@@ -140,7 +140,7 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """Return Proposition 3's Gamma from A - B in (129) at max(Z_mu, Z_nu) (sharpening S14).
+    """Return Proposition 3's Gamma from A - B in (129) with noise max(Z_mu, Z_nu) (sharpening S14).
 
     Here A - B must be positive. For Z_mu = Z_nu = S^2 / 8, this Gamma contains the number 16/7
     where the paper's Gamma contains 8/3.

@@ -49,9 +49,9 @@ def realizing_distance(
 ) -> Any:
     """Return g_0(eps) = slack log(1 + 1/eps) / gamma, at least ||theta(eps) - theta_0||.
 
-    The argument `slack` is at least 1. If `slack` exceeds 1, g_0 is larger than ||theta(eps) -
-    theta_0||. This formula is valid for every population that a direction of norm one separates at
-    zero with margin gamma.
+    The argument `slack` is at least 1. If `slack` exceeds 1, then g_0 is strictly larger than
+    ||theta(eps) - theta_0||. This formula is valid for every population that a direction of norm
+    one separates at zero with margin gamma.
     """
     xp = array_module(level, slack, margin)
     return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin

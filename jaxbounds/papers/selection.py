@@ -114,7 +114,7 @@ def _is_shipped(statement: Statement) -> bool:
 
 
 def _in_full(patterns: Sequence[str], own: Sequence[Paper]) -> list[str]:
-    """Replace each pattern that omits the id of one of the papers `own` by complete statement ids.
+    """Replace each pattern without a paper's id by full statement ids of the papers in `own`.
 
     Args:
         patterns: ids of statements, beginnings of ids, or shell patterns such as "*.cor1.*".

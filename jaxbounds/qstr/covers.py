@@ -53,7 +53,7 @@ class TransformerClass(NamedTuple):
 
     @property
     def parameters(self) -> tuple[int, int, int]:
-        """Three numbers of parameters: in the outer weights a, in (W, b) and in the heads."""
+        """The numbers of entries of the outer weights a, of (W, b), and of the heads."""
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 

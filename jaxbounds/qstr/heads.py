@@ -57,8 +57,8 @@ def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
 def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Return Proposition 3's bound: all networks of H heads have risk >= 1 - H (q + d) / (q d).
 
-    If `exact` is set, the bound counts all N/2 + 1 positions of zero tokens instead of N/2, and is
-    1 + 2/N times as large.
+    The bound counts N/2 positions of zero tokens. If `exact` is set, the bound counts all N/2 + 1
+    positions.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.

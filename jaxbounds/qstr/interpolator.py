@@ -148,8 +148,8 @@ def separation(n: int, /) -> float:
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
     """Return the bound 3 |z|^2 + 2 on |b'|^2 in Lemma 38, or the printed, false |z|^2 + 1.
 
-    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. The formula hides no
-    constant.
+    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants of the
+    bound are explicit.
     """
     square = jnp.sum(z**2)
     return square + 1 if printed else 3 * square + 2

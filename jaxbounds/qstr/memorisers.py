@@ -96,9 +96,9 @@ class Memorised(NamedTuple):
 
     Attributes:
         network: a two-layer network that passes through the points.
-        price: the largest value |dual^T relu(neuron)| among the unit neurons that the ascents
-            found, at least 1; the dual linear program requires values of at most 1. If no neuron
-            has a larger value, the least variation is at least V / price.
+        price: the largest value |dual^T relu(neuron)| of a unit neuron that the search found, or 1
+            if the largest value is smaller. If this value is the maximum over all unit neurons, the
+            least variation is at least V / price.
     """
 
     network: TwoLayer

@@ -125,9 +125,9 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
 
 
 def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the axes of a matrix that may correspond to its inputs.
+    """Return the axes along which a matrix may receive its inputs.
 
-    The names "kernel" and "weight" determine this axis.
+    A matrix named "kernel" or "weight" has one such axis; for other names, both axes are possible.
     """
     said = {"kernel": (0,), "weight": (1,)}.get(name.rsplit("/", 1)[-1], (0, 1))
     return said if len(shape) == 2 else ()

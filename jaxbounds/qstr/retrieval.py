@@ -1,8 +1,8 @@
 """Attention that retrieves the relevant tokens: construction (A.2) of Lemma 11 and its error.
 
-The matrix W_QK of head h is zero except for the block alpha I, in the rows of the query's w_{t_h}
-and the columns of the key's w_j. So head h has the logit alpha (d/q) <w_{t_ih}, w_j> for query i
-and key j.
+The matrix W_QK of head h has one nonzero block, alpha I. The block's rows belong to the query's
+w_{t_h}, and its columns belong to the key's w_j. So head h has the logit alpha (d/q) <w_{t_ih},
+w_j> for query i and key j.
 """
 
 import math

@@ -48,8 +48,8 @@ def _check(coherence: float, radius: float) -> None:
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
     """Build the layer that computes the gates of all slots, and copies x.
 
-    The layer computes the inner products s = inner v + constant of its input v. The gate of slot l
-    is relu((s_l - mu)/(1 - mu)), where mu is `coherence`.
+    For an input v, the layer computes the products s = inner v + constant. The gate of slot l is
+    relu((s_l - mu)/(1 - mu)), where mu is `coherence`.
     """
     width = inner.shape[1]
     scale = 1.0 / (1.0 - coherence)

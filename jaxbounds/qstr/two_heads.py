@@ -87,7 +87,8 @@ def two_head_weights(
 
     All non-zero rows act on the query's encoding w_{t_1}. The column for the key's token x adds
     +-beta x to the logit. The columns for the key's own encoding w select the tokens with
-    <direction, w> = 1. The logit of another token is lower by `selectivity` (1 - <direction, w>).
+    <direction, w> = 1. For other tokens, the logit is smaller by `selectivity` (1 - <direction,
+    w>).
 
     Args:
         omega: the positional encodings, unit vectors as rows.

@@ -112,7 +112,7 @@ def describe_code(paper: Paper, code: str, /) -> Text:
 
 
 def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]]:
-    """Return the papers that explain a code, each with the code; empty if the name is not a code.
+    """Return the papers that explain a code (short name such as S6), each with the code.
 
     Args:
         name: "multihead.S6", "multihead S6", or "S6" for all papers that have the code.

@@ -61,10 +61,10 @@ def closeness(verdict: Verdict, /) -> str:
 
 
 def is_difference(verdict: Verdict, /) -> bool:
-    """Tell whether a factor between the sides of the worst instance has no meaning.
+    """Tell whether the worst instance has no meaningful quotient of the sides, only a difference.
 
-    A factor needs a positive larger side, which is not zero up to rounding, and a smaller side that
-    is not negative.
+    The quotient needs a larger side that is positive and not zero up to rounding, and a smaller
+    side >= 0.
     """
     if not verdict.sides:
         return False

@@ -115,7 +115,7 @@ def instance_code(instance: object, file: Path, /) -> str:
 
 
 def number_code(ratio: str, /) -> str:
-    """Return a stored number as Python code; a name such as nan needs a call of `float`."""
+    """Return a stored number as Python code, such as "1.5" or 'float("nan")'."""
     return ratio if math.isfinite(float(ratio)) else f'float("{ratio}")'
 
 

@@ -58,7 +58,8 @@ _WORDS = {
         "left side over right side of a draw; the claim leaves the constant factor open",
     ),
 }
-"""A dict from each kind of claim to the meanings of the worst ratio and of the histogram's axis."""
+"""A dict from each kind of claim to two phrases: what the worst ratio measures, and what the
+histogram's axis shows."""
 
 
 def badge(verdict: Verdict, /) -> Html:

@@ -24,7 +24,7 @@ STYLES = {
 
 
 def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
-    """Group verdicts by statement, in the order of the argument."""
+    """Group verdicts by statement; the groups keep the order of the given verdicts."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.id, []).append(verdict)

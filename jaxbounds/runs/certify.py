@@ -315,8 +315,8 @@ def certify(
     instances on which a form is to be proved.
 
     Args:
-        what: the statements, as for `verify`. The default is every form that stores a
-            counterexample or names domains. If a named statement stores no counterexample,
+        what: ids of statements, or patterns, as in `verify`. The default is every form that stores
+            a counterexample or names domains. If a named statement stores no counterexample,
             `certify` first searches for a counterexample.
         imports: further modules or files that hold a PAPER of your own.
         out: the folder for certificates.json and witnesses/; without `out` nothing is written.
@@ -325,14 +325,14 @@ def certify(
             disproof and proof.
         operations: the largest number of scalar operations that a form may have. The library writes
             no file for Rocq about a form with more operations.
-        slack: the slack that replaces the stated slack of each domain. A proof shows lhs <= rhs +
-            slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
+        slack: the slack of every proof, which replaces the slack that the domain states. A proof
+            shows lhs <= rhs + slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
         on: the engine that does the work (local processes, Dask or SLURM), as for `verify`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
             Engines other than "processes" ignore `jobs`.
 
     Raises:
-        Refused: in the cases that `verify` lists.
+        Refused: if `verify` would refuse the same arguments.
     """
     imports = tuple(imports)
     selection = worth_certifying(selected(what, imports=imports))

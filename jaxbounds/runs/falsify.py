@@ -103,8 +103,8 @@ def replay(
         imports: modules or files that hold a PAPER of your own.
 
     Returns:
-        The statement, the ratio of each form and of the control (a deliberately false variant), and
-        the ratio that the file stores for the form `stored.meta["form"]`.
+        The statement; the ratios of the forms and of the control (a deliberately false variant);
+        and the ratio that the file stores for the instance's form.
 
     Raises:
         Refused: if the file is not a stored instance, lacks its id, form, size or ratio, or has

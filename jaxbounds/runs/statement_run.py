@@ -214,9 +214,9 @@ def _now() -> str:
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Group neighbouring statements, but each statement of the first group stays alone.
+    """Group neighbouring statements with equal samplers; split the first group again.
 
-    Single statements at the start let the command print the first results early.
+    Single statements at the start let the command print its first results early.
     """
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []

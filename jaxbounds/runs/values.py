@@ -160,7 +160,7 @@ class Expected:
 
 
 def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
-    """Return the measured values of a form (version of a claim) as texts, with bars.
+    """Return the measured values of a form (version of a claim) as text, with their error bars.
 
     A bar is the amount by which rounding may change the value.
     """

@@ -43,9 +43,8 @@ class Verdicts(tuple[Verdict, ...]):
             changed formula may change ratios, even if no verdict changes.
         changed: a line for each form whose values differ from the record.
         recorded: a line for each form whose recorded values `verify(record=True)` changed.
-        continued: the statements that an interrupted run judged, each with the time (UTC). The
-            dependencies of the verdicts on these statements have not changed since they were
-            judged.
+        continued: the statements that an interrupted run judged, each with the time (UTC). The code
+            and files on which the interrupted run's verdicts depend have not changed since.
     """
 
     folder: Path
@@ -132,9 +131,9 @@ class Verdicts(tuple[Verdict, ...]):
         A form is one version of a claim: printed, corrected or sharpened.
 
         Args:
-            verdict: a verdict of this tuple; by default the verdict with the largest ratio.
-            shrunk: whether to load the counterexample of a failing form, made as simple as
-                possible, instead of the worst instance.
+            verdict: a verdict of this run; by default the verdict with the largest ratio.
+            shrunk: whether to load the simplified counterexample of a failing form instead of the
+                worst instance.
 
         Raises:
             Refused: if the run stored no worst instance, or no counterexample (for `shrunk=True`),

@@ -101,7 +101,7 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Compute the bound from the printed Lemma 3.6, by the chaining that gives the log(T) bound."""
+    """Compute the bound from the printed Lemma 3.6; the chaining is that of `log_length_bound`."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 

@@ -86,8 +86,7 @@ def from_nnx(module: Any, /) -> dict[str, Any]:
 
     Raises:
         Refused: if the module holds state other than parameters and random streams, for example
-            running statistics or a cache. The error names the state that the module holds besides
-            its parameters.
+            running statistics or a cache; the error names the state.
     """
     from flax import nnx
 

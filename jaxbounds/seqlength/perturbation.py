@@ -19,13 +19,13 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
 
     Here h is half the range (maximum minus minimum) of theta_1 - theta_2. Lemma C.1 prints the
     bound 2 ||theta_1 - theta_2||_infinity. The sharp bound of this function is at most half of the
-    printed bound. The two vectors of two entries theta_2 = -theta_1 = (h/2, -h/2) attain the bound.
+    printed bound. The vectors theta_1 = (-h/2, h/2) and theta_2 = (h/2, -h/2) attain the bound.
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 
 
 class BlockPerturbation(NamedTuple):
-    """The terms of Lemma E.2 without their constants; each norm is ||.||_{2,infinity} over tokens.
+    """The norms from which Lemma E.2 builds its bound; each norm is ||.||_{2,infinity} over tokens.
 
     Here dW is the perturbation of a weight, and ghat is the input of the perturbed block.
 

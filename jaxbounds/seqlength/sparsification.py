@@ -63,7 +63,7 @@ def sparsify(
         weights: the numbers a_i >= 0; their sum gamma is at most 1.
         k: the number k of random choices.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
-        use_all: whether all k random choices choose one of the vectors and never zero; the
+        use_all: whether each of the k choices takes a vector, and never the zero vector; the
             approximation is then (s gamma/k) sum k_i V_i.
 
     Raises:

@@ -104,7 +104,7 @@ def without_halvings(c: NiceConstants, /) -> float:
     """Compute a larger bound than Theorem D.6, without the factors 1/2 of the theorem's proof.
 
     A perturbation of a layer's parameters causes the error E2 <= kappa_theta lambda r. The
-    perturbed correction before the perturbed layer causes the error E1 <= mu kappa_xi (lambda +
+    correction before this layer is also perturbed, and causes the error E1 <= mu kappa_xi (lambda +
     sigma_zeta) r. The sum of the errors E1 and E2 must stay below sigma_zeta. The error of the
     first layer alone must stay below sigma_zeta too.
     """

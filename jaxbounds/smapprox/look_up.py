@@ -188,7 +188,7 @@ def run(
     """Run T + 1 steps on a batch of words; time and memory grow linearly with T.
 
     Args:
-        structure: the structure of the network's weights, as `structure.read` returns it.
+        structure: what `structure.read` found in the network's weights.
         params: weights of the dense network. Weights that take no part in computing positions may
             differ from the compiled weights. Only the argument `structure` decides which keys the
             attentions choose.

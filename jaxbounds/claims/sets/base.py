@@ -77,11 +77,11 @@ def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
-    """Return an array of signs and zeros that uniform random numbers determine.
+    """Return signs and zeros; the argument `places` decides which entries are nonzero.
 
     Args:
-        places: one random number in [-1, 1) for each entry of the array. If a random number is near
-            0, the entry becomes the sign of the number, else 0.
+        places: one random number in [-1, 1) for each entry of the array. An entry becomes 0 if its
+            random number is far from 0, else the number's sign.
         share: a number in [0, 1). A larger share makes more entries 1 or -1, and fewer entries 0.
 
     A random permutation could also choose the entries, but sorting takes long to compile.

@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Each(Set):
-    """Arrays that stack `count` points of the set `one`: jb.Each(jb.Sphere(1, "d"), "n")."""
+    """Arrays that hold `count` points of the set `one`: jb.Each(jb.Sphere(1, "d"), "n")."""
 
     one: Set
     count: int | str = "n"

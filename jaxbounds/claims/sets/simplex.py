@@ -21,7 +21,7 @@ class Simplex(Set):
     total: Number = 1
 
     def __post_init__(self) -> None:
-        """Refuse a total that is neither a number nor an expression of sizes."""
+        """Refuse a `total` that is neither a number nor an expression in the names of sizes."""
         self._refuse(self.total)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:

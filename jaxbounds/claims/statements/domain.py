@@ -80,7 +80,7 @@ class Domain:
             sets: the sets, keyed by the names of an instance's entries, as in `Statement.over`.
             size: the static part of the instances (shapes and other numbers, by name).
             name: a description of the domains in words; the default lists the sets and the size.
-            slack: the slack of each domain (the amount by which the proved claim may be weaker).
+            slack: the slack of each domain: a proof on the domain shows lhs <= rhs + slack.
             beyond: one sentence that says whether the claim holds outside the boxes, and why; see
                 `Domain`.
 

@@ -211,7 +211,7 @@ class Statement(metaclass=Careful):
     enumerates: str = ""
     depends: tuple[str | Path, ...] = ()
     refused: str = field(default="", init=False, repr=False)
-    """The reason of a refusal, in a placeholder made while a file is loaded; else empty."""
+    """The reason of the refusal, in a placeholder for a refused statement; else empty."""
     written_at: ClassVar[Line | None] = None
     """The line of the user's code that declares the statement; None if the line is unknown."""
 
@@ -236,7 +236,7 @@ class Statement(metaclass=Careful):
         return made
 
     def __post_init__(self) -> None:
-        """Fill the defaults that depend on the kind, and refuse an ill-formed statement."""
+        """Fill defaults that depend on the statement's kind, and refuse an ill-formed statement."""
         object.__setattr__(self, "written_at", caller())
         refuse_other_types(self, f"statement {self.id!r}", *TYPED)
         for form in self.forms if isinstance(self.forms, tuple) else ():

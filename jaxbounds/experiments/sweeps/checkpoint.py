@@ -137,9 +137,9 @@ class Checkpoints:
         Only the first of several processes writes the files.
 
         Args:
-            step: the step of the sweep at which the stored state was measured.
+            step: the number of steps that the sweep had made when it reached the stored state.
             state: the leaves of the sweep's state.
-            first: the step of the sweep's previous checkpoint.
+            first: the number of steps at the sweep's previous checkpoint.
             metrics: a dict from each metric's name to an array.
             ended: whether the sweep is complete and makes no more steps.
         """

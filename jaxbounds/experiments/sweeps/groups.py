@@ -128,7 +128,7 @@ class Groups:
         """Collect the values of all groups, in order, on every host; random keys become raw data.
 
         Args:
-            rounds: the values of this process's groups, in rounds of one group for each device.
+            rounds: the values of this process's groups; each round holds one group for each device.
             like: the shapes and types of the value of one group of lanes, from `jax.eval_shape`.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)

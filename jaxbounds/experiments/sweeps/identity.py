@@ -88,8 +88,8 @@ def identity_of(
         measure: the function that measures one lane; it returns a dict of metrics.
         lanes: the lanes (runs) of the whole sweep.
         shared: the data that all lanes share, in a tuple.
-        deciding: a dict of further functions: the argument of "finished" is a state; the argument
-            of "enough" is a record (the metrics that a lane measured at one step).
+        deciding: a dict of further functions of the sweep; "finished" takes a state, "enough" takes
+            a record (the metrics that a lane measured at one step).
         about: a dict of further settings of the sweep.
         device: one of the devices on which the sweep runs.
     """

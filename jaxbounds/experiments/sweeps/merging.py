@@ -81,7 +81,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """Copy a result that only one share of the run computed: a folder of checkpoints, or a file."""
+    """Copy a folder of checkpoints or a file that exactly one share of the run computed."""
     if len(found) > 1:
         raise Refused(
             f"piece={name} (a part of the run) is in two shards: {found[0]} and {found[1]}. Try to "

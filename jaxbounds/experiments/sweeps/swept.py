@@ -185,7 +185,7 @@ def nothing(
 ) -> Swept:
     """Return zeros as the results of a share that holds no lanes (runs).
 
-    The arguments `start` and `measure` are functions of one lane.
+    `start` gives the initial state of one lane, and `measure` gives the metrics of a lane.
     """
 
     def first(lane: Any) -> tuple[Any, dict]:

@@ -91,7 +91,7 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
     """Return the training program of a student (network) on the lanes (trials) of one H.
 
-    A student gets data whose sample axis is the first axis.
+    A student network takes data whose first axis counts the samples.
     """
 
     def outputs(params: Any, lane: Lane, part: str) -> Array:

@@ -37,7 +37,7 @@ def attention_logits(
 
 
 def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
-    """Compute exp(logit - largest logit), the softmax over keys before the division by its sum."""
+    """Return exp(logit - largest logit); the quotient by its sum over keys is the softmax."""
     logits = attention_logits(weights, tokens)
     return jnp.exp(logits - jax.lax.stop_gradient(jnp.max(logits, axis=1, keepdims=True)))
 

@@ -193,7 +193,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the numbers that `smallest_counts` returns are enough, and smaller ones are not.
+    """Check that the numbers of samples and heads from `smallest_counts` are the least possible.
 
     A smaller number means one sample less, or two heads less.
     """

@@ -24,7 +24,8 @@ on_orders = functools.partial(
     sizes=({"C": 1},),
     budget=Budget(samples=1, restarts=0, steps=0, batch=1),
 )
-"""Settings of statements about growth in one number, while all other constants are fixed."""
+"""The settings of statements about a quantity's growth in one variable; other constants are
+fixed."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 for P = 0: no noise, T = 2, M = 1, S = 1."""
@@ -139,8 +140,8 @@ POLYLOGARITHMIC = on_orders(
 def _large_signal(instance: Instance, size: Size) -> Sides:
     """Compare gamma_lin and P with their claimed orders in the signal S, for Z = Z_mu = Z_nu = S.
 
-    This comparison has T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant
-    of equation (6) is C = 1 / sqrt(2).
+    The comparison of orders uses T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The
+    constant of equation (6) is C = 1 / sqrt(2).
     """
     S, d = instance["S"], 4
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)

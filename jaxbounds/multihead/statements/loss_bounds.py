@@ -52,8 +52,8 @@ on_margins = functools.partial(
     "large margins",
     budget=Budget(samples=128, restarts=4, steps=100),
 )
-"""Settings of bounds on the loss by margins. Here n = 3, because a mean and a sum are equal at n =
-1.
+"""The settings of statements that bound the loss by the margins. The settings have n = 3, because
+at n = 1 a sum and a mean of losses do not differ.
 """
 
 

@@ -1,8 +1,7 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). Another statement checks each bound at smaller sizes, and searches and proofs use these
-smaller sizes.
+and 5). Other statements check the bounds at smaller sizes, with searches and proofs.
 """
 
 import jax

@@ -2,8 +2,8 @@
 
 The diagonal of A is the mean of z * (A z) over random signs z. Source: Bekas, Kokiopoulou and Saad,
 Applied Numerical Mathematics 57, 2007. After k steps of Lanczos from v, with the basis Q and the
-tridiagonal matrix T, f(A) v is approximately ||v|| Q f(T) e_1. Source: Saad, SIAM J. Numer. Anal.
-29, 1992.
+tridiagonal matrix T, f(A) v is approximately ||v|| Q f(T) e_1. Source: Saad, SIAM Journal on
+Numerical Analysis 29, 1992.
 """
 
 from collections.abc import Callable

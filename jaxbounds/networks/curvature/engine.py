@@ -265,7 +265,7 @@ class Product:
 
     @property
     def held_rows(self) -> int:
-        """Return the number of stored vectors: a mask, and the vectors of the stored Krylov run."""
+        """Return the number of stored vectors: one mask and the vectors of the last Krylov run."""
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:

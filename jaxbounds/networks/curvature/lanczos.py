@@ -263,7 +263,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
 
 
 def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
-    """Multiply the last vector by the matrix, and add one vector to the basis."""
+    """Do one Lanczos step: multiply the newest basis vector by the matrix, and extend the basis."""
     return _advance(key, None, state, operator(state.vector))
 
 
@@ -310,7 +310,7 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
 def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
     """Return Ritz values, Ritz vectors (as columns) and residual estimates.
 
-    The last values, which belong to unfilled rows of the basis, mean nothing.
+    If some rows of the basis are not filled yet, the last results are meaningless.
     """
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
@@ -358,7 +358,7 @@ class Wanted(NamedTuple):
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
     """Return, for each end of the spectrum, whether its wanted Ritz values converged.
 
-    At the upper end, Ritz values below `floor` count as converged.
+    At the upper end, a Ritz value counts as converged if it certainly lies below `floor`.
     """
     values, _, estimates = _ritz(state)
     last = state.filled - 1

@@ -68,9 +68,9 @@ class Selection:
         static: a tuple with the leaf itself for each leaf that is not an array, and None for each
             array.
         heads: the number of heads if the vector holds the parameters of one head, else None.
-        sharing: the Variables that appear in several places; each counts once in `chosen` and
-            `static`. The value is None if no Variable is shared.
-        places: for each leaf of the pytree, all its paths.
+        sharing: the Variables that appear in several places of the pytree; each Variable counts
+            once in `chosen` and `static`. The value is None if no Variable is shared.
+        places: for each leaf of the pytree, the paths of all its places.
     """
 
     structure: Any

@@ -289,9 +289,10 @@ class Curvature:
         """Return the k greatest, or k least, eigenvalues, with residuals and eigenvectors.
 
         The method forms the matrix for up to `dense_limit` parameters. For more parameters, Lanczos
-        finds the eigenpairs. A second Lanczos run looks for missed copies of repeated eigenvalues,
-        and shifts the found eigenvalues to the other end of the spectrum. The method stores k more
-        vectors than `extremes`, each with one number for each parameter.
+        finds the eigenpairs. A second Lanczos run looks for eigenvalues that the first run missed,
+        such as copies of a repeated eigenvalue. The second run moves the found eigenvalues to the
+        other end of the spectrum. The method stores k more vectors than `extremes`, each with one
+        number for each parameter.
 
         Args:
             k: the number of eigenvalues to compute.

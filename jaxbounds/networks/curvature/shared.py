@@ -159,7 +159,7 @@ class Run:
     def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
         """Return a unit Ritz vector, its Rayleigh quotient and its residual.
 
-        The first call for a Ritz pair costs one product of the operator with a vector.
+        The first call for a Ritz pair multiplies the operator by one vector.
 
         Args:
             look: the Ritz values (a `Look`) that the caller computed from the first k rows of the

@@ -222,7 +222,7 @@ def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Arr
 
 
 def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
-    """Do one step of Lanczos without orthogonalisation against earlier vectors."""
+    """Do one Lanczos step, without a reorthogonalisation against all earlier vectors."""
     before, vector, coupling, scale = carry
     eps = jnp.finfo(vector.dtype).eps
     scale = jnp.maximum(scale, jnp.linalg.norm(image))

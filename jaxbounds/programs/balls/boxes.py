@@ -115,8 +115,8 @@ class Programs:
             count: the number of coordinates of the box.
             slack: an exact number that the function adds to the margin, so that a weaker claim is
                 tested.
-            reading: "exact" if each float constant means exactly its own value, "ulp" if it means
-                any nearby real.
+            reading: "exact" if each float constant stands for exactly its value, "ulp" if it stands
+                for any nearby real number.
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count

@@ -43,8 +43,8 @@ CELLS = 4000
 A larger number proves more claims and takes more time.
 """
 RESTARTS, SECONDS = 12, 5.0
-"""RESTARTS is the largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see
-`exact`). SECONDS is the time for one attempt.
+"""RESTARTS is the largest number of restarts; each restart writes the numbers with finer irrational
+constants, such as e^(u/2) in place of e^u. SECONDS is the time for one attempt.
 
 Larger numbers prove more claims and take more time.
 """
@@ -320,8 +320,8 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         place: the point at which both sides of the claim are equal.
-        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
-            nearby real.
+        reading: "exact" if each float constant stands for exactly its value, "ulp" if it stands for
+            any nearby real number.
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.

@@ -171,8 +171,8 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `select_n`.
 
-    If the choice is undecided, return balls that contain all options; for integers, run the program
-    once per option.
+    If the choice between floats is undecided, return balls that contain all options; for integers,
+    run the program once for each option.
 
     Raises:
         Undecided: if the enclosures (balls) are too wide to decide a choice between more than two

@@ -97,15 +97,16 @@ class Interpreter:
         self._looked = -np.inf
 
     def fork(self, ways: int, what: str) -> int:
-        """Return the number of the continuation that this run takes at an undecided choice.
+        """Return the index of the option that this run of the program takes at an undecided choice.
 
         Args:
-            ways: the number of possible continuations of the program.
+            ways: the number of options of the choice.
             what: a noun phrase for the undecided choice, for a message, such as "the sign of a
                 pivot".
 
         Raises:
-            Undecided: if the program has too many possible continuations.
+            Undecided: if the program has had too many undecided choices, or if the choice has too
+                many options.
         """
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:

@@ -177,9 +177,10 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 SHARP = 40
-"""An entry counts as a point, not as a box, if its ball is accurate to more than this many bits.
+"""An entry of a matrix counts as a number, not as an interval, if its ball is accurate to more than
+this many bits.
 
-A larger number makes more programs fork over the signs of vectors.
+If this value is larger, more programs run once for each sign of a vector.
 """
 
 

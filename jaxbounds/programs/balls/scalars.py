@@ -135,7 +135,7 @@ class Scalars(Interpreter):
 
     @property
     def zero(self) -> Any:
-        """Return the constant zero as an element of the algebra."""
+        """Return zero as an element of the algebra, the kind of numbers that the rule computes."""
         return self.algebra.lift(arb(0))
 
 

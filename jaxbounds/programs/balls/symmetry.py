@@ -45,10 +45,11 @@ class Law(NamedTuple):
 
 
 class Laws:
-    """The algebra of laws (changes of entries along a flow); it collects equations for weights.
+    """An algebra that computes with laws, which state how a flow changes entries.
 
     Attributes:
-        equations: linear forms in the weights that must be zero.
+        equations: linear expressions in the flow's weights that must be zero, so that the laws of a
+            program agree.
     """
 
     def __init__(self, count: int) -> None:
@@ -80,7 +81,7 @@ class Laws:
         return Law(a.degree, a.shift, finite=a.finite and b.finite)
 
     def lift(self, ball: arb) -> Law:
-        """Return the law of a constant, given as a ball (interval); the flow does not change it."""
+        """Return the law of a constant (a ball or interval), which no flow changes."""
         return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
 
     def _added(self, a: Law, b: Law, sign: int) -> Law:
@@ -263,7 +264,7 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """Return the faces through which moving points leave the box, and the part of fixed points.
+    """Return the faces through which moving points leave the box, and the flow's fixed points.
 
     The result is None if a moving point may stay in the box for ever.
     """

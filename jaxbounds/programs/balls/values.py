@@ -84,7 +84,7 @@ def is_narrow(dtype: Any, /) -> bool:
 
 
 def flags(values: Any, /) -> Any:
-    """Return plain booleans if no entry is undecided (2), else `Flags`."""
+    """Return plain booleans, or `Flags` if an entry is undecided (2)."""
     plain = np.asarray(values, dtype=np.int8)
     return plain.view(Flags) if (plain == OPEN).any() else plain.astype(bool)
 

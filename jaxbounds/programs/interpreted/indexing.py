@@ -1,4 +1,4 @@
-"""Define the rules that run gathers, scatters and slices in NumPy by one index array per axis."""
+"""Run gathers, scatters and slices of a program in NumPy, by one array of indices for each axis."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

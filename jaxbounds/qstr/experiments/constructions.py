@@ -1,4 +1,4 @@
-"""One figure of five constructions by explicit weights: three of the paper, two against it.
+"""Draw a figure of five explicit constructions; three are the paper's, two contradict the paper.
 
 The first three panels test constructions of the paper. The first panel shows the error of the
 attention that retrieves the relevant tokens, and the bound on this error. The second panel shows

@@ -116,7 +116,7 @@ def _words(winners: np.ndarray, line: np.ndarray) -> str:
 
 
 def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
-    """Return a mask of the points at which a bound is below the trivial value (not clipped)."""
+    """Return a mask of the points at which a bound is smaller than the trivial bound."""
     return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
 
 

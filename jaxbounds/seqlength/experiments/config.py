@@ -94,7 +94,7 @@ QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)
 """A fast preset: two lengths with two runs each."""
 
 LENGTHS = replace(REDUCED, lengths=tuple(range(20, 201, 20)))
-"""A preset with the paper's ten lengths and the default preset's training."""
+"""A preset with the paper's ten lengths; its training is that of the preset `REDUCED`."""
 
 EASY = replace(REDUCED, sparsity=3, epochs=300, lengths=(20, 80, 160))
 """A preset with only three hidden indices, so that training succeeds at every length."""

@@ -90,11 +90,11 @@ def run(
     divergence, or -1).
 
     Three variables have the axis T and describe the run with the largest gap. The variable `bound`
-    is a bound on the gap of the cross entropy. It has the run's own norms and delta = 0.05, and is
-    clipped to [0, 1]. The variable `bound` is only a diagnostic and no valid bound, because the
-    norms are measured after training. The variable `bound_fixed` uses the norms that the run at the
-    first length has, instead of each run's own norms. `norm_product` is the product of the norms of
-    the maps around the attention.
+    is a bound on the gap of the cross entropy. The variable `bound` uses the norms of the run
+    itself and delta = 0.05, and is clipped to [0, 1]. The variable `bound` is only a diagnostic and
+    no valid bound, because the norms are measured after training. The variable `bound_fixed` is
+    `bound` with the norms of the run at the first length in place of each run's own. `norm_product`
+    is the product of the norms of the value maps (summed over the heads) and of the dense layers.
 
     Args:
         config: the settings of the experiment.

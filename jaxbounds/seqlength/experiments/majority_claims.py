@@ -30,7 +30,8 @@ from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05 / 4
-"""The significance level of the test of each claim, for four claims. Each level is a probability.
+"""The significance level of each test: 0.05, divided by the number of claims, which is four. Each
+level is a probability.
 
 A larger level decides more claims, and decides wrongly more often.
 """

@@ -277,9 +277,9 @@ def _lemma_e_3(instance: Instance, size: Size) -> Sides:
 
 
 def _along(size: Size) -> Instance:
-    """Choose w parallel to g - ghat, and w - what parallel to ghat.
+    """Return vectors with w = g - ghat, and w - what a multiple of ghat.
 
-    Then both terms are positive.
+    Then both terms of Lemma E.3's bound are attained.
     """
     g, ghat = np.random.default_rng(0).normal(size=(2, 8, size["d"]))
     return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}

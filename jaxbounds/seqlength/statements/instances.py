@@ -56,8 +56,7 @@ greedy choice.
 """
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""A budget for statements that run on the host; for such statements, more random instances help
-little."""
+"""A budget of few random instances and no search, for sides that JAX does not compute."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(

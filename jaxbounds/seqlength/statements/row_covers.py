@@ -33,7 +33,7 @@ from jaxbounds.seqlength.statements.corrections import log_codes
 
 
 def _row_cases(size: Size) -> Instance:
-    """Return matrices with one nonzero row, and matrices with the longest codes of Lemma 3.4."""
+    """Return matrices with one nonzero row, and matrices for which Lemma 3.4's code is longest."""
     rng, rows, k, d = np.random.default_rng(0), [], size["k"], size["d"]
     for _ in range(16):
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))

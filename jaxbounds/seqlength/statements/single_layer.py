@@ -183,7 +183,7 @@ def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad by networks at extreme points; the sample contains each input 2^16 times."""
+    """Estimate Rad by networks at extreme points; the sample repeats each input 2^16 times."""
     m, d = 2**16 * len(instance["X"]), size["d"]
     maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
     C = lemma_3_6(1.0, k=d, d=d)

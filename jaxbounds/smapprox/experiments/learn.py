@@ -79,8 +79,8 @@ CONTROLS: dict[str, Control] = {
 }
 """Changes of the data after which the paper's claims must fail.
 
-In the changed data, training does not learn the tables, or noise changes the test errors in another
-way.
+After some changes, training no longer learns the tables; after others, noise changes the test
+errors differently.
 """
 
 

@@ -59,7 +59,7 @@ class Learn:
         length: the largest length of training words; the words are drawn uniformly from all words
             of at most this length.
         longer: the largest length of additional test words. Learned tables are also tested on all
-            words of lengths `length` + 1 .. `longer`.
+            words longer than `length`, up to the length `longer`.
         samples: the numbers n of training words, in increasing order.
         seeds: the number of independent random samples for each sample size n.
         restarts: the number of random initial tables for each sample. The run evaluates only the

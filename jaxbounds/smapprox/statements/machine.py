@@ -238,7 +238,8 @@ def _description(machine: TuringMachine) -> dict[str, Any]:
 def _read_back(i: Instance, size: Size) -> Sides:
     """Write machines to text and read them again.
 
-    Count the states, heads and symbols in which the runs of the machine and of its copies differ.
+    Count the states, heads and symbols in which the runs of the machine and of the machines read
+    back differ.
     """
     example = EXAMPLES[i["machine"]]
     machine, text = example.machine, json.dumps(_description(example.machine))

@@ -32,9 +32,9 @@ class Prepared(NamedTuple):
         lanes: the inputs of the training (sentences, order, keys) of each trial, stacked over the
             trials.
         vocabulary: the size of the vocabulary, as the maximum over the trials.
-        found: for each trial, the accuracies of simple rules and the share of sentences that were
-            cut.
-        mark: a hash of the data, by which a continued run recognises them.
+        found: for each trial, the accuracies of simple rules and the share of sentences cut to T
+            tokens.
+        mark: a hash of the data, so that a continued run refuses other data.
     """
 
     lanes: dict

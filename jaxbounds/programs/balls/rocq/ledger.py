@@ -54,7 +54,7 @@ class Ledger:
 
     @property
     def now(self) -> int:
-        """Return the index of the last record; the first record has index 1."""
+        """Return the number of definitions and facts that the ledger has recorded so far."""
         return self._clock
 
     def _tick(self) -> int:
@@ -271,7 +271,7 @@ class Ledger:
         index: Sequence[int] = (),
         exact: Fraction | None = None,
     ) -> Real:
-        """Return the definition of an operation's result; a missing definition is made.
+        """Return the definition of an operation's result; add a definition that is missing.
 
         Args:
             operation: an `Operation` of the program, or a `Sum`.

@@ -151,7 +151,7 @@ HALF_FACTORIAL = Operation(
 
 
 def whole(name: str, text: str, exact: Exact, tactic: str) -> Operation:
-    """Return the operation of a function such as floor; the integer result must be certain."""
+    """Return the operation of a function such as floor, whose integer result must be proved."""
     return Operation(name, text, APPLIED, (ATOM,), lambda x: ONE, exact, exactly=tactic, cost=2)
 
 

@@ -32,7 +32,7 @@ _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
 
 
 def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
-    """Return an array of this shape from numbers or facts (proved booleans) in row-major order."""
+    """Return an object array of the given shape, filled with the entries in row-major order."""
     out = np.empty(math.prod(shape), dtype=object)
     for position, entry in enumerate(entries):
         out[position] = entry

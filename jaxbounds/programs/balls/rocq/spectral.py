@@ -2,10 +2,10 @@
 
 A vector proves the lower bound, and a factorisation proves the upper bound. In the file for Rocq,
 the largest singular value s of a matrix A is a variable. A hypothesis of the theorem defines s: |A
-t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is |A v| /
-|v| for one vector v, which the file contains. The upper bound of s is a number u for which all
-pivots of u^2 I - A^T A are positive. The factorisation by these pivots writes u^2 |t|^2 - |A t|^2
-as a sum of squares.
+t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is the
+quotient of |A v| and |v| for a vector v in the file. The upper bound of s is a number u such that
+all pivots of the matrix u^2 I - A^T A are positive. The factorisation by these pivots writes u^2
+|t|^2 - |A t|^2 as a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
