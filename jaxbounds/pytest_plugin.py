@@ -149,7 +149,7 @@ class RulesItem(pytest.Item):
 
 
 class StatementItem(pytest.Item):
-    """One statement, as a test."""
+    """A test item of pytest that checks one statement."""
 
     def __init__(self, *, statement: Any, where: str, **given: Any) -> None:
         super().__init__(**given)

@@ -58,7 +58,7 @@ def claim(
         hypotheses: `hypotheses(instance, size) -> {name: bool}`.
         error: a bound on the numerical error of both sides.
         control: the right side of a control (a deliberately false variant); by default, a right
-            side that every instance violates.
+            side that no instance meets.
         kind: the kind of the statement.
         relation: "<=", ">=" or "="; the relation of the kind unless given.
         form: the name and the expected status of the right side; `Form(name="printed")` unless

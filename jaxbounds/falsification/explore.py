@@ -127,7 +127,8 @@ def _most(draw: Callable, size: Size) -> int:
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
     """Return all points of finite sets.
 
-    The result is None if the points are too many, or if the claim is about averages over instances.
+    The result is None if there are too many points, the claim is about averages, or it runs on the
+    host.
     """
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None

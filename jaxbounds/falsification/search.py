@@ -212,9 +212,9 @@ def gradient_search(
 def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for discrete or nonsmooth statements.
 
-    All chains (runs of the search) run together. A move copies a leaf, or a random fifth of its
-    entries, from other drawn instances; or it adds a sparse Gaussian of a random size. A chain
-    accepts a move that raises the score.
+    All chains (runs of the search) run together. A move copies an array, or a random fifth of its
+    entries, from other drawn instances; or the move adds sparse Gaussian noise of random size. A
+    chain accepts a move that raises the score.
 
     Args:
         score: the function that scores the instances of all chains.

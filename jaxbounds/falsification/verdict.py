@@ -29,10 +29,10 @@ class Verdict:
         kind: the statement's kind, such as "inequality" or "rate".
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
         form: the name of the form (version of the claim).
-        expected: the status that the verdict on the form should have.
+        expected: the status that the library expects of the form.
         recorded: whether `expected` comes from the form's declaration or from the paper's records.
-            Otherwise `expected` is "fails" for a false twin (a deliberately false variant), and
-            "holds" for other claims.
+            Otherwise a false twin (a deliberately false variant) is expected to fail, and any other
+            claim to hold.
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
         status: the status of the form, such as "holds" or "fails".
         reason: the reason for the status, in one sentence.

@@ -42,7 +42,7 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
     Rad_n(L_tau) is the Rademacher complexity of the losses truncated at tau. The minimum is over
     the scale eps of a single cover, as in Lemmas 18 and 32. If yhat changes by eps, a loss changes
     by at most 2 sqrt(tau) eps. Massart's lemma has the factor tau/2, because all losses differ from
-    tau/2 by at most tau/2. The formula hides no constant.
+    tau/2 by at most tau/2. All constants of the bound are explicit.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -78,7 +78,8 @@ def truncated_risk(
     sample. For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's
     bound gives P <= (sqrt P-hat + sqrt(2v))^2, where v = (log C(eps) + log(1/delta)) / n. The
     square root of a risk is the L2 norm of the square root of the loss. The L2 norms of a function
-    and of the cover's nearest member differ by at most eps. The formula hides no constant.
+    and of the cover's nearest member differ by at most eps. All constants of the bound are
+    explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -162,7 +163,7 @@ def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float
 
     Here slope = |a| |(W, b)|_F. The vector h of all heads' outputs satisfies |yhat| <= slope |(h,
     1)| and |h|^2 <= H max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m =
-    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. The formula hides no constant.
+    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. All constants of the bound are explicit.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)

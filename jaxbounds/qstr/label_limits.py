@@ -39,7 +39,7 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
 def label_limit(n: int, /, *, q: int, d: int) -> float:
     """Return the least possible risk 1 - n/(qd) after n labels, on average over u.
 
-    The formula hides no constant.
+    The bound contains no hidden constant.
 
     For some u, the risk is at least this average. The average of `hidden_risk` over the sphere of u
     is 1 - rank/(qd), with the rank of the n vectors of relevant tokens. So a learner with risk r

@@ -105,8 +105,8 @@ def theorem_10(
         m_g: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m_g) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m_g).
-        r_x: the radius r_x = sqrt(3 C_x e d log(nN)), which the norms of all tokens probably
-            respect.
+        r_x: the radius r_x = sqrt(3 C_x e d log(nN)), which bounds the norms of all tokens with
+            high probability.
         eps_2nn: the squared error eps_2NN of Assumption 2.
         approximation: the constant in front of eps_2NN, which the theorem hides in O.
         estimation: the factor in front of C_1: the constant and the logarithms that O~ hides.

@@ -214,7 +214,7 @@ def _now() -> str:
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Group neighbouring statements with equal samplers; split the first group again.
+    """Group neighbouring statements with equal samplers; the first group is split up.
 
     Single statements at the start let the command print its first results early.
     """

@@ -67,8 +67,7 @@ def sparsify(
             approximation is then (s gamma/k) sum k_i V_i.
 
     Raises:
-        Refused: if k < 1, or the weights are known and some weight is negative or their sum
-            exceeds 1.
+        Refused: if k < 1, a known weight is negative, or the sum of known weights exceeds 1.
     """
     import chex  # slow to import
 

@@ -6,8 +6,8 @@ rational coefficients, and as a ball that contains the value. If the numerator c
 polynomial, the number is zero for all values of the atoms. If the numerator does not cancel, the
 number may still be zero, but the zero stays unproved. The arithmetic simplifies formulas by two
 relations between atoms. If the atom r is the n-th root of a number, r^n equals this number. For the
-sine and the cosine of one number, sin^2 = 1 - cos^2. The ball of every divisor excludes zero. The
-value `None` stands for a number without an exact formula in atoms.
+sine and the cosine of one number, sin^2 = 1 - cos^2. A division needs a divisor whose ball
+(interval) excludes zero. The value `None` stands for a number without an exact formula in atoms.
 """
 
 import math
@@ -46,7 +46,8 @@ class Finer(Exception):
 
 
 class GivenUp(Exception):
-    """A number's exact form has too many atoms (irrational constants), terms or digits."""
+    """Raised if a number's exact form has too many atoms (irrational constants), terms or
+    digits."""
 
 
 def fraction(q: Any, /) -> fmpq:

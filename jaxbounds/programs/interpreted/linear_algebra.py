@@ -46,8 +46,8 @@ def eliminated(a: Any, pivots: Any = None, /) -> list[Any]:
 
     Args:
         a: the matrices to factorise, shape (..., m, n).
-        pivots: the rows to exchange in each step, shape (..., min(m, n)); by default each step
-            exchanges the row with the largest entry of the column.
+        pivots: the rows to exchange in each step, shape (..., min(m, n)); by default, each step
+            moves the row with the column's largest entry up.
     """
     finite = np.all(np.isfinite(a), axis=(-1, -2), keepdims=True)
     left = np.where(finite, a, np.asarray(np.nan, a.dtype))

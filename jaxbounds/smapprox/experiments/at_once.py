@@ -61,7 +61,7 @@ def at_once() -> Iterator[Callable[..., Future]]:
 Count = Callable[[float, str], None]
 """The type of a function that reports the progress of a run.
 
-The function has two arguments: the number of units of work since its last call, and a text about
+The first argument is the amount of work since the last call; the second argument is a text about
 this work.
 """
 CHUNKS = 20

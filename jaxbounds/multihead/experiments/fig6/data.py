@@ -31,7 +31,7 @@ class Prepared(NamedTuple):
     Attributes:
         lanes: the inputs of the training (sentences, order, keys) of each trial, stacked over the
             trials.
-        vocabulary: the size of the vocabulary, as the maximum over the trials.
+        vocabulary: the size of the largest vocabulary of a trial.
         found: for each trial, the accuracies of simple rules and the share of sentences cut to T
             tokens.
         mark: a hash of the data, so that a continued run refuses other data.
