@@ -46,8 +46,7 @@ class Finer(Exception):
 
 
 class GivenUp(Exception):
-    """Raised if a number's exact form has too many atoms (irrational constants), terms or
-    digits."""
+    """Raised if an exact number has too many atoms (irrational constants), terms or digits."""
 
 
 def fraction(q: Any, /) -> fmpq:
