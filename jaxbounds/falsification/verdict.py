@@ -48,8 +48,8 @@ class Verdict:
         searches: the number of searches for worst instances of this form.
         accepted: the number of search steps that led to a worse instance.
         starts: a dictionary from each kind of starting point to two numbers. The first counts the
-        searches at the worst size that ended within a millionth of the worst ratio; the second
-        counts all searches.
+            searches at the worst size that ended within a millionth of the worst ratio; the second
+            counts all searches.
         distinct: the number of different instances that counted as evidence for the verdict.
         by_size: for each size the worst ratio found.
         near: whether the engine rejected the near-control, a slightly wrong form: the right side is
@@ -64,7 +64,7 @@ class Verdict:
         sources: the number of instances and the worst ratio of each sampler, of the cases
             (hand-written instances) and of the search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the random and hand-written
-        instances.
+            instances.
         drawn: the mean of r / (1 + |r|), where r runs over the ratios of the random draws and
             hand-written cases that count as evidence. The mean also shows changes of a formula that
             leave the worst ratio unchanged.

@@ -37,7 +37,7 @@ class Figure6:
         n: the number of training sentences; 0 stands for all.
         test: the number of test sentences; 0 stands for all sentences of a given test split.
         length: T, the number of tokens of a sentence with its start and end tokens; longer
-        sentences are cut to T tokens.
+            sentences are cut to T tokens.
         code: the tokenizer: "words" or "byte-pairs"; pretrained weights have their own tokenizer.
         vocabulary: the largest number of ids of the tokenizer.
         width: d, for networks trained from scratch.
