@@ -111,7 +111,7 @@ MEASURED = (
     "these work for any network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
     "and jb.Curvature(loss, params, data) computes the eigenvalues of the loss's Hessian"
 )
-"""The text that names measurements which work for any network, printed if no bound applies."""
+"""The text that the library prints if no bound applies: it names measurements for any network."""
 
 
 def _wrapped(line: str) -> str:

@@ -271,8 +271,8 @@ def _of_machine_integers(
 ) -> dict[str, Any]:
     """Weaken the result to "disproved as coded" if machine integers overflow in a side.
 
-    The function also weakens the result if NumPy cannot run the program and its integers may
-    overflow according to their ranges.
+    The function also weakens the result if NumPy cannot run the program, and the computed ranges of
+    its integers permit an overflow.
     """
     traced = jax.jit(sides_of(statement, form, size)).trace(instance)
     leaves = jax.tree.leaves(instance)

@@ -30,9 +30,9 @@ NEAR = 1e-7
 relative to the larger side, is below this value. A larger value makes the search try more points.
 """
 SMALL = 1e-6
-"""Relative margins are margins divided by the larger side, or by this share of the largest side
-found so far, if the larger side is smaller. So relative margins stay finite where both sides
-vanish. A larger share makes the search try more points."""
+"""A relative margin is (rhs - lhs) / s, where s is the larger side. The search raises s to at least
+this share of the largest side found so far. A larger share makes relative margins smaller, so the
+search tries more points."""
 EQUAL = 1e-11
 """The search treats a point with exact coordinates as a possible point of equality if its margin,
 relative to the larger side, is below this value. A larger value makes the search accept more

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 REFUSALS = (TypeError, ValueError)
-"""The exceptions that a constructor raises when it refuses its arguments."""
+"""The exceptions with which a constructor of a declaration refuses its arguments."""
 _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting", default=False)
 
 

@@ -98,7 +98,7 @@ class Options:
         shards: the number of shares into which to cut the run. The engine of `--engine` computes
             the shares, and the command merges them.
         on: the engine that computes the shares of the run.
-        together: the options of several processes that share their devices.
+        together: the options for one run on several processes, which share all their devices.
         imports: modules or files of your own that define EXPERIMENTS, or register objects that an
             experiment can name, such as an architecture.
     """

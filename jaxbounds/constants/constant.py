@@ -356,7 +356,7 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Tell whether the new points may change the best point's result, and must be certified."""
+        """Tell whether a point of `more` may replace the best point, and must be certified."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())

@@ -50,7 +50,7 @@ class Ratio:
 
     Args:
         problem: the inequality to maximise, at one size.
-        instance: any instance of this size.
+        instance: any instance of the problem's size.
         seconds: the processor time in seconds after which an enclosure stops with `Undecided`.
         project: whether to project an instance onto the hypotheses first, as the search for the
             constant does.
@@ -169,7 +169,7 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
         ratio: the ratio lhs/rhs as a function of instances; the function projects an instance
             first.
         point: a stationary point of the ratio lhs/rhs in float64.
-        directions: directions of the point's values, as columns, of shape (k, k).
+        directions: directions in which the values of the point move, as columns, of shape (k, k).
         bent: the curvature -d^2 log(ratio) along each direction, of shape (k,).
     """
     with precision(BITS):

@@ -69,8 +69,8 @@ only rounding error. A larger number makes the search longer.
 """
 ROUNDS, ROUNDED = 12, 256
 """The largest number of rounds in which the search rounds an instance, and the largest number of
-entries of a rounded instance. The time grows with the square of the number of entries. More rounds
-give rounder instances, and more rounds or entries take longer."""
+entries of a rounded instance. The time of a round grows with the square of the number of entries.
+More rounds give rounder instances."""
 MOST = 256
 """The number of instances that the search measures between two looks at the clock.
 
@@ -98,10 +98,10 @@ class Best(NamedTuple):
         reason: the reason why the ball (enclosing interval) or the slopes of lhs/rhs are missing.
         gain: the further relative gain of the ratio lhs/rhs that slopes predict; None if it is
             unknown.
-        far: a scale along which the ratio lhs/rhs rises further; None if no scale is known.
+        far: a path of scaled instances on which lhs/rhs rises further; None if no path is known.
         promise: the relative amount by which the supremum may exceed the ratio's ball (interval).
-        near: the largest ratio of the point's neighbours, and of points that ball arithmetic could
-            not decide.
+        near: the largest ratio lhs/rhs, in floats, of the point's neighbours and of points without
+            a ball.
     """
 
     point: Point
@@ -427,7 +427,7 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 
 def _still(best: Best) -> str:
-    """Return the reason why the behaviour of lhs/rhs along a scale is undecided, or ""."""
+    """Return the reason why it is undecided whether lhs/rhs rises further with a scale, or ""."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:

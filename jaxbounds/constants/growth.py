@@ -108,8 +108,9 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 
     Args:
         value: a function that returns the ratio lhs/rhs at the scale 2^m. The function's arguments
-            are m and the meaning of the program's constants ("exact" or "ulp"). The function raises
-            `Undecided` or `NotSupported` if ball arithmetic gives no ratio.
+            are m and "exact" (each float constant means its own value) or "ulp" (it also means
+            nearby reals). The function raises `Undecided` or `NotSupported` if ball arithmetic
+            gives no ratio.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)
@@ -173,7 +174,7 @@ def _farther(
 
 
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
-    """Tell whether `end` (the last ratio) minus lhs/rhs is a power of the scale, near scale 1."""
+    """Tell whether the distance of lhs/rhs from its last value is a power of the scale, near 1."""
     try:
         lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):

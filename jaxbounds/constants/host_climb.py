@@ -25,9 +25,9 @@ LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
 trial moves) have the same step length.
 """
 COORDINATES, DENSE = 48, 8
-"""The number of single coordinates, and of random directions, in one sweep of moves.
+"""The numbers of coordinates and of random directions that one sweep (series of moves) tries.
 
-A sweep with more coordinates or directions takes longer.
+Larger numbers make a sweep longer.
 """
 SWEEPS = 40
 """The largest number of sweeps (series of trial moves) with one step length. A climb with more

@@ -48,7 +48,7 @@ the kink. A larger distance tests a larger neighbourhood of the kink."""
 
 
 class Piece(NamedTuple):
-    """A smooth piece of lhs/rhs: its slope, its offset at a point, and its multiplier."""
+    """A smooth piece of lhs/rhs near a kink: its slope, offset and weight in a linear program."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -77,12 +77,12 @@ def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
 
 
 def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | None:
-    """Certify the ratio lhs/rhs at the point where the active (equal) smooth pieces meet.
+    """Certify lhs/rhs at a kink: the point near `point` where smooth pieces of lhs/rhs are equal.
 
     Returns:
         A ball (interval) that contains the ratio lhs/rhs, and the further gain of the ratio that
-        its slopes predict. None if no smooth piece is active at the point, or the active pieces do
-        not meet.
+        its slopes predict. None if the function finds no smooth pieces, or no point where they are
+        equal.
 
     Raises:
         Undecided: if ball arithmetic cannot decide a hypothesis or a side.

@@ -1,10 +1,10 @@
 """Find suprema that no instance attains: lhs/rhs rises as a scale tends to infinity or zero.
 
 A family is a path of instances through a point. A family multiplies one array, several arrays, or
-all entries of equal size by a scale or its reciprocal. Some families move two arrays of equal shape
-towards each other (difference quotients). Ratios in float64 choose the promising families. Ball
-arithmetic, which encloses rounding errors, then distinguishes a ratio lhs/rhs that still rises from
-a constant ratio.
+all entries of equal size by a scale or its reciprocal. Some paths move two arrays of equal shape
+towards each other, as a difference quotient does. The search first selects paths by their ratios
+lhs/rhs in float64. Ball arithmetic, which encloses rounding errors, then distinguishes a ratio
+lhs/rhs that still rises from a constant ratio.
 """
 
 import itertools

@@ -141,8 +141,8 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
         radius: half the side of the trust region, which is a cube.
 
     Returns:
-        The step (None if the program has no solution), the predicted decrease below f (below the
-        first cut if f is None), and the multiplier of each cut.
+        The step, the predicted decrease below f (below the first cut if f is None), and the
+        multiplier of each cut. The step is None if the linear program has no solution.
     """
     slopes = np.array([g for _, _, g in cuts])
     scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)

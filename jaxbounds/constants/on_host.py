@@ -251,7 +251,7 @@ def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool])
 
 
 def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
-    """Tell whether another drawn value of an integer makes the ratio lhs/rhs smaller."""
+    """Tell whether lhs/rhs falls if another value that the sampler draws replaces an integer."""
     others = climber.values_of(place.instance, whole)
     worst = place.ratio * (1 - SAME)
     return any(climber.tried(place.instance, whole, v).ratio < worst for v in others)

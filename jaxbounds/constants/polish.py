@@ -84,7 +84,7 @@ def at(
 
 
 def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return |v| as the scale of each value v, so that a small value moves little."""
+    """Return |v| as the scale of each value v, so that the search moves a small value little."""
     return np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
 
 

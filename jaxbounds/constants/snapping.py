@@ -113,7 +113,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield ties of coordinates that keep the hypotheses true, those with fewest values first."""
+    """Yield ways to make coordinates equal without violating a hypothesis; fewest values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):

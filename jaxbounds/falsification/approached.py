@@ -35,16 +35,16 @@ from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_
 from jaxbounds.programs.interpreted import NotInterpreted
 
 STEPS = (1, 2, 4, 8)
-"""Binary logarithms of the scale factors along a way (a sequence of instances with scaled arrays);
-more factors find slower approaches."""
+"""Binary logarithms of the factors that scale arrays of an instance, one after the other; more
+factors find slower approaches to equal sides."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 """Binary logarithms of scale factors that move the arrays of an instance away from a limit, where
 its sides become equal. More factors find slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""CLOSE and FALLS are distances of a ratio of the sides from one. A way (a sequence of instances
-with scaled arrays) counts only if its last ratios of the sides are within CLOSE of one. If the
-arrays are scaled in the opposite direction, the ratio's distance from one must reach FALLS. A
-larger FALLS makes the search mistake more approaches for instances with equal sides.
+"""Two distances of the ratio lhs/rhs from 1. A way (a sequence of instances with scaled arrays)
+counts only if its last ratios of the sides are within CLOSE of one. Inverse factors must move the
+ratio away from 1 by at least FALLS. With a larger FALLS, the search finds fewer approaches to equal
+sides.
 """
 CLOSER = 0.9
 """The search accepts a sequence of instances if the last ratio's distance from one is at most this
@@ -55,9 +55,9 @@ FLOOR = 1e-13
 """Rounding may move the ratio of the sides this far from one at an endpoint of a set. A larger
 value counts more endpoints as equality cases (instances with equal sides)."""
 ROUNDED = 1e-12
-"""Difference of the ratio of the sides from one that rounding may cause when the last instance of a
-sequence is projected onto its set. A larger value counts more projections as instances with equal
-sides."""
+"""If projection moves the last instance of a sequence into its set, rounding may change the ratio
+of the sides from 1 by this value. A larger value accepts more projected instances as instances with
+equal sides."""
 ALL = 8
 """If at least this many instances of one size have equal sides, and no instance of the size has
 other sides, the claim is an equality at the size. A larger number finds fewer sizes at which the

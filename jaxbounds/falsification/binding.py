@@ -40,7 +40,7 @@ without a search for worse instances."""
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Use one program to measure a batch: without a mistake, then with each function wrong."""
+    """Measure a batch in one program: without a mistake, then with a mistake in each function."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -84,7 +84,7 @@ def _one_at_a_time(
 def _variants(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch with correct functions, then with each function wrong in turn."""
+    """Measure a batch with correct functions, then with a mistake in one function after another."""
     if statement.host:
         return _one_at_a_time(statement, size, batch, functions, factor)
     found: list[Measured | None] = []

@@ -150,8 +150,9 @@ def search_close(
         bench: the bench, an object that measures instances.
         pool: all instances so far (draws and earlier results); the function adds the chains'
             results.
-        budget: the numbers of draws and search steps; the chains use a part of the steps.
-        at: the seed of the run and the index of the size.
+        budget: the numbers of random instances and of gradient steps; a chain makes fewer steps
+            than that.
+        at: the seed of the run, and an index into the statement's sizes.
     """
     (seed, index), statement = at, bench.statement
     size, forms = Size(statement.sizes[index]), len(statement.forms)

@@ -55,10 +55,9 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 def scaled(statement: Statement, column: Column, /) -> Column:
     """Scale a bound's right side until the worst instance's left side exceeds it by `EXCEEDS`.
 
-    If the right side is zero on the worst instance, the engine moves the right side instead, until
-    the left side exceeds it by the share `EXCEEDS` of the terms. If no instance has finite sides,
-    the measurements stay unchanged. The rules do not reject a control (false right side) with
-    unchanged measurements.
+    If the right side is zero on the worst instance, the engine subtracts from the right side the
+    share `EXCEEDS` of the terms' size. If no instance has finite sides, the measurements stay
+    unchanged, and the engine cannot reject the control (the false right side).
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)

@@ -44,8 +44,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples, Asked]
-"""A tuple of the folder for worst instances and counterexamples, the store of earlier runs'
-instances, and the referee (ball arithmetic) of a shrunk instance."""
+"""A triple: the folder for worst instances and counterexamples, the instances of earlier runs, and
+the ball arithmetic that confirms a shrunk instance."""
 
 
 ASKED = 8

@@ -53,10 +53,10 @@ def _search(statement: Statement, size: Size, /) -> Callable[[Instance], Points]
 
 
 def best_points(statement: Statement, batch: Instance, size: Size, /) -> Points:
-    """Return the best points that the searches of a claim's sides find at each instance of a batch.
+    """Return, for each instance of a batch, the best points of the searches for suprema and infima.
 
-    The result is empty if no search estimates a side, if the statement runs on the host (outside
-    JAX), or if a search lies within another function that JAX transforms.
+    The result is empty if no side needs a search, or the statement runs outside JAX. The result is
+    also empty if JAX transforms a function that contains a search.
     """
     if not statement.estimates or statement.host:
         return ()

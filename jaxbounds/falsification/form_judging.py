@@ -40,7 +40,7 @@ TRY_TWIN = (
 def with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Combine a decision with the stored counterexample.
+    """Add the result at a form's stored counterexample to a decision about the form.
 
     The counterexample's measured ratio of the sides must equal its recorded ratio.
     """

@@ -66,7 +66,7 @@ number of tried floors gives a smaller bound and takes longer."""
 def upper_mean(
     values: ArrayLike, most: float, /, *, trials: int | None = None, risk: float = 0.001
 ) -> float:
-    """Return an upper confidence bound on a mean of values up to `most`, without a lower limit.
+    """Return an upper confidence bound on a mean; the values are at most `most`, however small.
 
     The function raises values below a floor to the floor. Raising values to a floor cannot lower
     the mean, and gives the values a finite range. The result is the smallest of the bounds that the

@@ -94,8 +94,8 @@ LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A
 larger number leaves more limits undecided."""
 NOISY = 0.1
-"""The decision ignores a size if rounding may cause this share of the distance between its sides. A
-larger share uses more sizes for the decision, although their distances may be noise.
+"""The decision about a limit ignores a size if rounding may cause this share of the distance
+between the two sides. A larger share ignores fewer sizes.
 """
 PAIRS = 3
 """The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. At least

@@ -237,9 +237,9 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whether each evaluated instance of a bound counts, and its form's two sides.
+    """Return whether each instance counts as evidence, and both sides of the instance's form.
 
-    A reading is an evaluated instance, and a form is a version of the claim.
+    A form is a version of the claim, which is a bound.
 
     The result equals the result of `measured`, which compares all forms of each evaluated instance.
 

@@ -125,7 +125,7 @@ only the mistakes in this dict can falsify claims about zeros or orders."""
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake that changes the absolute value of every real number and keeps its sign."""
+    """Return a function that changes real numbers' absolute values by `change`, not the signs."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):

@@ -157,7 +157,7 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
 
 
 def within_range_of(batch: Instance, /) -> InRange:
-    """Return a function that finds instances with nonzero entries about as large as a batch's.
+    """Return a test whether nonzero entries of instances are about as large as those of a batch.
 
     Far from the batch's instances, a difference of large numbers may be rounding, which refutes no
     claim.

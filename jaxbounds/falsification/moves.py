@@ -1,12 +1,12 @@
-"""Search by random moves toward vertices, ties, sparse arrays and other scales.
+"""Search for violations by random moves to vertices of sets, equal entries, zeros and other scales.
 
 The ratio of an inequality is often largest at vertices, ties or sparse arrays. All chains (runs of
-the search) advance together. The program that measures the draws also measures the chains'
-instances, so the chains need no program of their own. In each step, all chains make the same kind
-of move in the same leaf (array), and each chain draws at random which entries of the leaf it
-changes. A chain accepts a new instance that has a larger ratio of the sides in the chain's form
-(version of the claim). The starting points are of several kinds, because a single kind may lead all
-chains to one local maximum.
+the search) advance together. The compiled program that measures random instances also measures the
+chains' instances, so nothing new is compiled. In each step, all chains make the same kind of move
+in the same leaf (array), and each chain draws at random which entries of the leaf it changes. Each
+chain belongs to one version of the claim, and accepts a new instance if its ratio lhs/rhs is
+larger. The starting points are of several kinds, because a single kind may lead all chains to one
+local maximum.
 """
 
 import functools

@@ -28,10 +28,11 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 
 
 FACTORS: dict[str, Any] = {}
-"""A dictionary from each planted function's full name to the function's current factor."""
+"""A dictionary from the full name of each function with a planted mistake to the factor that
+multiplies the function's results."""
 STATIC: set[str] = set()
-"""The names of functions with a planted mistake that return no number which JAX traces. A factor
-that JAX traces has no effect on results without traced numbers."""
+"""The names of functions whose results JAX does not trace. A traced factor (planted mistake) cannot
+change such results."""
 
 
 @contextlib.contextmanager

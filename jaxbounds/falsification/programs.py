@@ -37,10 +37,10 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""Both limits are numbers of equations that a program executes, summed over all calls. A program of
-at most LONG equations runs in NumPy, where an equation takes a few microseconds. The compilation of
-an equation takes a few hundred microseconds. The compiler fully optimises a program of at least
-HEAVY equations. A larger LONG runs more programs in NumPy; a larger HEAVY compiles more programs
+"""LONG and HEAVY count the operations that a program executes in all its calls. A program of at
+most LONG operations runs in NumPy, where an operation takes a few microseconds. The compilation of
+an operation takes a few hundred microseconds. The compiler fully optimises a program of at least
+HEAVY operations. A larger LONG runs more programs in NumPy; a larger HEAVY compiles more programs
 without full optimisation.
 """
 MANY = 100
@@ -152,7 +152,7 @@ class Programs:
         calls: int,
         watch: TraceWatch | None,
     ) -> Callable:
-        """Return a function for arguments of these shapes: stored, in NumPy, or compiled."""
+        """Load the stored program for arguments of the given shapes, or make the program anew."""
         file = self._folder and self._folder / digest(signature.encode()).hex()
         if file and (kept := read_program(file)) and (found := load_program(kept, arguments)):
             if watch is not None:

@@ -49,13 +49,13 @@ class Reads(Protocol):
         """Measure instances of one size."""
 
     def reading(self, batch: Instance, size: Size) -> Any:
-        """Return the sides and hypotheses of instances, without a comparison of the sides."""
+        """Evaluate both sides and the hypotheses at instances, and compare nothing."""
 
     def mapped(self, function: Callable[..., Any], what: str, size: Size) -> Callable:
         """Map a function of one instance over a batch."""
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
-        """Run a mapped function over a batch of any length."""
+        """Apply a function that maps batches to a batch of any length, part by part."""
 
 
 class _Kept(NamedTuple):

@@ -27,8 +27,8 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 LONGEST = 10_000
-"""The engine computes the terms of a program only if the program executes at most this many
-equations. If the value is larger, one program may take several seconds.
+"""The engine computes the terms that a program sums only if the program executes at most this many
+operations. A larger number allows programs that take seconds.
 """
 TOO_LONG = (
     f"a program of more than equations={LONGEST} takes too long in NumPy. Try a shorter evaluate"
@@ -117,7 +117,7 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
 
 
 def _traced(bench: Bench, size: Size, batch: Instance) -> tuple[Any, Any]:
-    """Trace the program that evaluates a batch; suprema that searches estimate keep their points.
+    """Trace the program that evaluates a batch; searches for suprema become values at points.
 
     Returns:
         The traced program, and its argument.
@@ -277,10 +277,9 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
-    The function chooses instances with a zero side if the claim names an equality case (instance
-    with equal sides) that no other instance reaches. Instances with a zero side also matter if both
-    sides are zero at all instances. The engine can scale a control (false variant) of a zero side
-    only by the sizes of the terms.
+    The function chooses instances only in two cases. Either the claim names an equality case
+    (instance with equal sides) that no measured instance reaches, or both sides are zero at all
+    instances. The engine can falsify a zero side only by adding a share of its terms.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))

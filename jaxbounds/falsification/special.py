@@ -15,7 +15,8 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row_copied, vertex
 
 BATCHES = 2
-"""Number of batches of special points at each size; more batches find rarer combinations."""
+"""Number of batches of special points (instances with zeros, equal entries or vertices) at each
+size; more batches find rarer combinations."""
 LARGE = 2**22
 """A batch of special points takes at most this many bytes. A larger number lets the engine make
 special points of larger instances."""

@@ -224,8 +224,8 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
 }
 """A dict from primitives of JAX 0.12 to functions that use only primitives of older versions."""
 _DESCRIBED = "call_hi_primitive"
-"""The primitive of a call with its program inside an object of JAX. `nonzero` and `searchsorted` of
-JAX >= 0.12 use this primitive.
+"""The primitive of a call whose program JAX stores inside an object of its own. `nonzero` and
+`searchsorted` of JAX >= 0.12 use this primitive.
 """
 
 
@@ -438,7 +438,7 @@ def with_constants(closed: ClosedJaxpr, constants: Sequence[Any], /) -> ClosedJa
 
 
 def with_outputs(closed: ClosedJaxpr, variables: Sequence[Any], /) -> ClosedJaxpr:
-    """Return the program with the given variables, which the program computes, as its results."""
+    """Return a copy of a program that returns the values of the given variables of the program."""
     names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(variables))
     program = closed.jaxpr.replace(outvars=list(variables), debug_info=names)
     return closed.replace(jaxpr=program)

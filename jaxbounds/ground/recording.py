@@ -41,8 +41,7 @@ OURS = frozenset((
     "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
     "chex", "jaxtyping", "beartype",
 ))  # fmt: skip
-"""The packages that the record of read files omits, because every run stores their versions
-elsewhere.
+"""The packages whose files a run does not record, because the run stores the packages' versions.
 """
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _WRITES = os.O_WRONLY | os.O_RDWR
@@ -269,7 +268,7 @@ class FromText(SourceFileLoader):
 
 
 class _Finder:
-    """An import finder before all others that records the modules that the user's code imports."""
+    """The first import finder of Python, which records the modules that the user's code imports."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Find a module with Python's other import finders, and record the module's file."""

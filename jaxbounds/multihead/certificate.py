@@ -314,8 +314,7 @@ def _observed(
 def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
     """Run K steps with the number of heads and the step size of `pipeline.certificates[name]`.
 
-    The run adds one head to an odd number of heads, because a certificate also holds for more
-    heads.
+    The run adds one head if the certified number is odd. A certificate also holds for more heads.
     """
     certificate = pipeline.certificates[name]
     with enable_x64(True):

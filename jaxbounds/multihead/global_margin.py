@@ -69,7 +69,7 @@ def search_global_margin(
     Args:
         key: the random key of the starts.
         data: {"X": (n, T, d), "y": (n,)}.
-        norm: the constraint, "both" or "projection".
+        norm: the parameters of norm one: all ("both") or only U ("projection").
         starts: the number of searches, which run in parallel.
         steps: the number of Adam steps of each search.
         step_size: the first step size of Adam; the step size decays to zero.

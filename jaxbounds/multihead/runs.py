@@ -135,12 +135,12 @@ def distances(run: Run, point: Params, copies: Float[Array, " G"], /) -> Float[A
 def sizes_along(
     run: Run, copies: Float[Array, " G"], /
 ) -> tuple[Float[Array, " k"], Float[Array, " k"], Float[Array, " k"]]:
-    """Return the three numbers of `head_sizes` for every iterate theta_k of a run."""
+    """Return three norms of every iterate theta_k of a run, as `head_sizes` defines them."""
     return jax.vmap(head_sizes, in_axes=(0, None))(run.params, copies)
 
 
 def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
-    """Return a mask of the steps k = 0, ..., STEPS, which is true for k < K + last."""
+    """Return a mask of the steps k = 0, ..., STEPS: true if k < K + last, for the instance's K."""
     return jnp.arange(STEPS + 1) < problem["K"] + last
 
 

@@ -38,9 +38,9 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""The number of array entries that NumPy computes in the time that the smallest equation takes.
+"""The number of array entries that NumPy computes in the time of one operation on a scalar.
 
-A larger number makes `executed` count fewer equations for large arrays.
+With a larger number, `executed` counts an operation on a large array as fewer operations.
 """
 
 
@@ -176,7 +176,7 @@ def draws(program: Jaxpr, held: list[bool], /) -> bool:
 
 
 def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
-    """Tell whether held inputs decide random draws, and which results depend on held inputs."""
+    """Tell whether a fixed (held) input is a random key; mark results that use fixed inputs."""
     marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
     reads = lambda atom: not isinstance(atom, Literal) and atom in marked
     drawn = False

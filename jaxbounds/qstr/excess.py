@@ -262,7 +262,7 @@ def transformer_risk(
         m: the width of the two-layer network in Assumption 2.
         r_a: the norm bound r_a on the outer weights in Assumption 2.
         r_w: the norm bound r_w on the inner weights and biases in Assumption 2.
-        eps: the squared error of the prediction that attention may cause.
+        eps: the squared prediction error that attention may cause.
         eps_2nn: the squared error of the two-layer network in Assumption 2.
         delta: the allowed probability that the bound on the gap between risk and empirical risk
             fails.

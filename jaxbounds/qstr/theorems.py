@@ -141,7 +141,7 @@ def theorem_4_explicit(
         m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared error of the prediction that attention may cause.
+        eps: the squared prediction error that attention may cause.
         eps_2nn: the squared error eps_2NN of Assumption 2.
         delta: the allowed probability that the bound on the gap between risk and empirical risk
             fails.
@@ -178,7 +178,7 @@ def least_radius(
         m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared error of the prediction that attention may cause.
+        eps: the squared prediction error that attention may cause.
     """
     N, d, q, *_ = setting
     r_x = setting.token_radius(4.0 * math.log(n))
@@ -227,7 +227,7 @@ def theorem_10_explicit(
         m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared error of the prediction that attention may cause.
+        eps: the squared prediction error that attention may cause.
         eps_2nn: the squared error eps_2NN of Assumption 2.
         delta: the allowed probability that the bound on the gap between risk and empirical risk
             fails.

@@ -293,7 +293,7 @@ def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) 
 
 
 def _items(audit: Audit) -> Iterator[str]:
-    """Yield lines on the numbered items of the paper's LaTeX source, with their verdicts."""
+    """Yield a table of the numbered items of the paper's LaTeX source, with each item's verdict."""
     found = coverage(audit.paper, audit.verdicts)
     if not found:
         return

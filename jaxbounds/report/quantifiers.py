@@ -13,11 +13,10 @@ from jaxbounds.claims.statements import Size, Statement
 
 
 def quantifiers(statement: Statement, /) -> list[tuple[str, str]]:
-    """Return the sets, the entries of `there_is`, the estimated sides and the limit, all named.
+    """Return pairs (name, text) of the statement's sets, `there_is`, estimated sides and limit.
 
     Args:
-        statement: the statement. A statement without sets, `there_is`, estimates and limit gives an
-            empty list.
+        statement: the statement. The list is empty for a statement without these four parts.
     """
     found = [
         (name, ", ".join(f"{entry} in {one!r}" for entry, one in sets.items()))
@@ -62,12 +61,12 @@ def checked(statement: Statement, names: Sequence[str], /) -> list[tuple[str, li
 
 
 def last_size(statement: Statement, shown: str, /) -> tuple[str, str]:
-    """Return a name for the size that the verdict reaches, and the size in words.
+    """Return a title for the last size on which a statement was judged, and that size in words.
 
     Args:
-        statement: the statement; a limit has a size that is closest to the limit, and no largest
-            size.
-        shown: the largest size that the verdict reaches, in words.
+        statement: the statement; for a claim about a limit, the last size is the size closest to
+            the limit.
+        shown: the largest size on which the statement was judged, in words.
     """
     for axis, end in statement.towards.items():
         closest = (max if math.isinf(end) else min)(statement.sizes, key=lambda size: size[axis])

@@ -73,7 +73,7 @@ def badge(verdict: Verdict, /) -> Html:
 
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
-    """Return the meaning of a statement's worst ratio, and of the axis of its ratios."""
+    """Return the meaning of a statement's worst ratio, and of the axis of the histogram."""
     usual = {"=": _DIFFERENCE, ">=": _FROM_BELOW}.get(statement.relation, _RATIO)
     return _WORDS.get(statement.kind, usual)
 

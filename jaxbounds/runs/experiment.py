@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 def _unfinished(folder: Place) -> bool:
-    """Return whether a folder has checkpoints newer than its result or its finished shard."""
+    """Return whether a folder has checkpoints newer than the run's result or finished shard."""
     with reaching(folder):
         # The state of a sweep, and pieces that a run stores whole.
         kept = [*folder.glob("checkpoints/**/state.npz"), *folder.glob("checkpoints/*.npz")]

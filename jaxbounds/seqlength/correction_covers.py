@@ -37,7 +37,7 @@ Matrix = Float[np.ndarray, "k d"]
 
 
 class Letter(NamedTuple):
-    """One correction: the corrected row, the point, the sign, and the row's level."""
+    """One correction: a row of V, the index and sign of the added point, and the row's level."""
 
     row: int
     point: int
@@ -64,9 +64,9 @@ def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Ma
 def _decode(
     V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
 ) -> Matrix:
-    """Add one correction to a row of V, project V onto the class, and store the row's weight.
+    """Add a correction to a row of V, store the row's weight in `weights`, and project V.
 
-    The correction is +- `step` sqrt(weight / B) times the point that the code's letter names.
+    The correction is +- `step` sqrt(weight / B) times the row of X that `letter` names.
     """
     row, point, sign, level = letter
     weights[row] = B * q**-level

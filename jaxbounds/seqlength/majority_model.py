@@ -1,12 +1,13 @@
-"""The network of the sparse majority experiment, and an equal formula that needs no embeddings.
+"""The network of the sparse majority experiment, and a fast formula for the network's output.
 
 The public code's network is multi-head attention with all biases, a ReLU and a dense layer, and a
 linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.
 
-The output depends only on the CLS row, and the CLS row's query is equal for all sequences. For each
-head, a single vector u therefore gives the scores base @ u + bits (difference . u). If a are the
-attention weights, the average of the tokens is a @ base + (a . bits) difference. The short form
-needs no array of shape (n, T, d). At T = 200 it needs hundreds of times fewer operations.
+The output depends only on the CLS row, and the CLS row's query is equal for all sequences. A token
+is base[t] + bits[t] difference, so one vector u gives a head's scores base @ u + bits (difference .
+u). With attention weights a, the average token is a @ base + (a . bits) difference. The fast
+formula makes no array of tokens of shape (n, T, d). At T = 200 the fast formula needs hundreds of
+times fewer operations.
 """
 
 import math

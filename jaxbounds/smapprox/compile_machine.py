@@ -48,7 +48,8 @@ class Compiled:
         correction: the rounding after every layer, or None.
         tape: the kind of tape, "two_way" or "one_way".
         together: whether `compile_together` built the network. Machines that are built together
-            share one compiled run. This run may not depend on the coordinates of a single machine.
+            share one compiled run. The shared run may not depend on the coordinates of a single
+            machine.
     """
 
     machine: TuringMachine
@@ -90,7 +91,7 @@ class Compiled:
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that decoder values change in the layers `start` to `stop` - 1."""
+        """Return the coordinates that decoder attention changes in layers `start` to `stop` - 1."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())

@@ -224,7 +224,7 @@ def exact_states(
     symbols: Int[np.ndarray, "n T1"],
     /,
 ) -> Float[np.ndarray, "n T1 w"]:
-    """Return the exact outputs o_0 .. o_T that encode these states, heads and symbols."""
+    """Return the exact outputs o_0 .. o_T that encode the given states, heads and symbols."""
     layout, groups = compiled.layout, compiled.layout.groups
     exact = np.zeros((*states.shape, layout.width), np.float32)
     np.put_along_axis(exact, groups["st"].start + states[..., None] + 1, 1.0, axis=-1)
@@ -234,7 +234,7 @@ def exact_states(
 
 
 def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:
-    """Simulate the machine on these words, and return the output that the network should have."""
+    """Simulate the machine on the words, and return the output that the network should have."""
     traces = [simulate(compiled.machine, word, compiled.T) for word in words]
     verdicts = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
     stack = lambda name: np.stack([getattr(trace, name) for trace in traces])

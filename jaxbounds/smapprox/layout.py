@@ -71,7 +71,7 @@ class Layout:
         return self.groups[group][name]
 
     def pair(self, state: str, symbol: str, /) -> int:
-        """Return the coordinate of (state, symbol) in za."""
+        """Return the coordinate of the pair (state, symbol) in the coordinate group za."""
         place = self.states.index(state) * len(self.symbols) + self.symbols.index(symbol)
         return self.groups["za"][place]
 

@@ -161,9 +161,9 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
     """Recognise the copies, products and look-ups of one layer.
 
-    Return this structure, and the coordinate groups that are nonzero after the layer.
+    Return the layer as a `SparseLayer`, and the names of groups that are nonzero after the layer.
 
-    The argument `live` names the groups that are nonzero before the layer.
+    The argument `live` names the coordinate groups that are nonzero before the layer.
     """
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})

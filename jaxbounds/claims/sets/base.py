@@ -279,7 +279,7 @@ class RefusedSet(Set):
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Return a product's charts (maps from coordinates), one for each tuple of the sets' charts."""
+    """Return a product's charts (maps from boxes): one for each choice of a chart for every set."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

@@ -38,7 +38,7 @@ class Each(Set):
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
-        """Whether the set `one` is convex, so that the stacks form a convex set, too."""
+        """Whether the stacks form a convex set, which is so if the set `one` is convex."""
         return self.one.convex
 
     def _rows(self, size: Size) -> int:

@@ -97,7 +97,7 @@ class Line:
         )  # fmt: skip
 
     def _given(self, side: Side) -> list[str]:
-        """Return the arguments that are entries or sizes; other arguments keep their defaults."""
+        """Return the side's arguments that name entries of the instance, or sizes."""
         return [name for name in parameters(side) if name in self.over or name in self.sizes[0]]
 
     def to_json(self) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
 
 
 def owned(side: Side, /) -> bool:
-    """Whether a side is a function under its own name in its module, as judging requires."""
+    """Tell whether a side is a named function of a module, in which tests can plant mistakes."""
     try:
         owner_of(side)  # type: ignore[arg-type]
     except (Refused, AttributeError):

@@ -96,9 +96,9 @@ class Looseness:
             )
 
     def points(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return each axis ("H", "T", "d" or "R") with the sizes of its points.
+        """Return pairs of an axis ("H", "T", "d" or "R") and the sizes of one network.
 
-        Each axis includes the base point.
+        Along an axis, the other three sizes keep their base values.
         """
         grids = (self.heads, self.tokens, self.dimensions, self.radii)
         base = {axis: grid[1] for axis, grid in zip(AXES, grids)}

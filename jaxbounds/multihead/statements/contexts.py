@@ -251,7 +251,7 @@ on_sequence = functools.partial(
 on_sequences = functools.partial(
     Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
 )
-"""Settings that several statements about a data set have in common."""
+"""Arguments that several statements about a data set have in common."""
 _FEW_STARTS = Budget(samples=128, restarts=4, steps=80)
 searched_sequence = functools.partial(
     Statement,

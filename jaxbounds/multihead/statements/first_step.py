@@ -74,7 +74,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of Assumption 3, and of the step sizes of the first phase."""
+    """Check Assumption 3, and that each step size alpha_h of the first phase is +1 or -1."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 

@@ -128,10 +128,10 @@ CONSTANTS = Statement(
 
 
 def _main_text_run(key: jax.Array, size: Size) -> Instance:
-    """Draw a run from zero with an H and eta that Theorem 1 allows.
+    """Draw a run of gradient descent from theta_0 = 0, with H and eta that Theorem 1 allows.
 
-    In the target, one head has norm 1. All other heads of the target are equal and lie along the
-    class direction.
+    In Theorem 1's comparison parameters theta, one head has norm 1. All other heads of theta are
+    equal multiples of the class direction.
     """
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))

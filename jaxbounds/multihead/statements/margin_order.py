@@ -81,7 +81,7 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of `_regime`, and whether gamma* > gamma_attn for finite n1.
+    """Check the order conditions of Section 5.1, and that gamma* > gamma_attn at a finite n1.
 
     The number of first-phase samples is n1 = 10^12. The largest allowed norm P of the deviation p
     is the bound (6). The data have no noise (Z = 0), as in the function `_ordering`.

@@ -140,7 +140,7 @@ def _other_loss(instance: Instance, size: Size) -> Sides:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that l - |l'| exceeds the rounding error at every margin."""
+    """Check that the loss l exceeds its slope |l'| by more than rounding at every margin."""
     if "weights" in instance:
         found = jax.vmap(_network, in_axes=(None, 0))(instance["weights"], instance["x"])
     else:

@@ -149,7 +149,7 @@ class Linear:
 
 
 def _length(program: Jaxpr, taken: tuple[bool, ...]) -> int:
-    """Count the equations that lead from the block's arguments to the block's results."""
+    """Count the program's operations on paths from the block's arguments to the block's results."""
     reached = {v for v, inside in zip(program.invars, taken) if inside}
     named = lambda variables: {v for v in variables if not isinstance(v, Literal)}
     passed = []

@@ -59,8 +59,8 @@ class Sharing:
 
     Attributes:
         outer: the structure of the pytree in which each Variable is a leaf.
-        nodes: for each leaf of `outer`, the pair of the leaf's own structure and an index. The
-            index is the place of the first leaf of `outer` that is the same object.
+        nodes: for each leaf of `outer`, a pair: the tree structure inside the leaf, and an index.
+            The index is the place of the first leaf of `outer` that is the same object.
     """
 
     outer: Any

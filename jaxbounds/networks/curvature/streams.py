@@ -1,4 +1,4 @@
-"""Iterate over the batches again at each product, for data that do not fit into the memory."""
+"""Read all batches again for each Hessian-vector product, if the data exceed the memory."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

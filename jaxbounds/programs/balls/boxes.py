@@ -230,7 +230,7 @@ class Touching(Protocol):
 
     @property
     def spent(self) -> bool:
-        """Tell whether the search for regions around equalities has ended."""
+        """Tell whether the search for regions around points of equality has used up its tries."""
 
     def find_region(self, box: Box) -> bool:
         """Look in a box for a region with a proof; tell whether the search found a region."""

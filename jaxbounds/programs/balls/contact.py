@@ -169,7 +169,7 @@ def _between(a: float, b: float) -> arb:
 
 
 def _directions(sides: Sequence[int]) -> Iterator[list[tuple[float, float]]]:
-    """Yield the faces of the cube max |u_j| = 1, cut to directions u that point into the box."""
+    """Yield the faces of the cube max |u_j| = 1, without directions u that point out of the box."""
     whole = [(0.0, 1.0) if s > 0 else (-1.0, 0.0) if s < 0 else (-1.0, 1.0) for s in sides]
     for j, side in enumerate(sides):
         for end in (1.0, -1.0):

@@ -250,7 +250,7 @@ class Jets:
         )
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
-        """Compare two jets (Taylor polynomials) on the neighbourhood; fork if undecided.
+        """Compare two Taylor polynomials near the point; call `fork` if their order is undecided.
 
         Raises:
             Undecided: if a compared number may be undefined, or an equality (`eq`, `ne`) is
@@ -287,7 +287,7 @@ class Jets:
         return self.field.sign(value.at.num)
 
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
-        """Return the larger of two Taylor polynomials; fork if the larger one is not certain."""
+        """Return the larger of two Taylor polynomials; call `fork` if their order is undecided."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
         if self._weak_sign(self.apply("sub", a, b)) < 0:

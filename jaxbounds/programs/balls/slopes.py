@@ -268,7 +268,7 @@ def _extremum(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
 
 
 def _greatest(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_max` or `reduce_min`; the slope is the hull over all possible extrema."""
+    """Apply `reduce_max` or `reduce_min`; the slope covers every entry that may be extreme."""
     value = run.rules[eqn.primitive.name](eqn, plain, run)[0]
     axes = axes_of(eqn)
     x = as_reals(plain[0])
@@ -349,8 +349,7 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
 
     Raises:
         NotSupported: if a primitive has no rule for slopes.
-        Undecided: if the enclosures (balls) are too wide to decide a branch, so that the program
-            would fork.
+        Undecided: if the enclosures (balls) are too wide to decide a branch of the program.
     """
     rows, count = boxes.shape
     unit = lambda j: reals((rows, count), (ONE if c == j else ZERO for _ in range(rows)

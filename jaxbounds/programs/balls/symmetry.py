@@ -65,10 +65,10 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """Return the common law of two entries between which the program chooses.
+        """Return the law (change by a flow) of an entry that the program chooses from two entries.
 
-        A law states how the flow changes an entry. The constant zero obeys every law that
-        multiplies the entry, and an infinity obeys every law.
+        A flow moves the coordinates of a box. An entry zero stays zero under every scaling, and an
+        infinite entry under every scaling and shift.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -96,7 +96,7 @@ class Laws:
         return Law(a.degree, shift, finite=a.finite and b.finite)
 
     def scales(self, *entries: Law) -> None:
-        """Add the equations by which the flow scales these entries and does not shift them."""
+        """Require (by equations for the weights) that the flow does not shift the given entries."""
         for x in entries:
             self._same(x.shift, self.zero)
 
@@ -153,8 +153,8 @@ class Laws:
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
         """Compare two constant entries by their enclosures (balls).
 
-        If an entry is not constant, return 2 (undecided), and require that both entries follow the
-        same law.
+        If an entry is not constant, return 2 (undecided), and require that the flow changes both
+        entries equally.
         """
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)

@@ -137,8 +137,8 @@ _EXACT: dict[str, Rule] = {
         ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
     )},
 }  # fmt: skip
-"""The rules that accept Python integers of any length. If a primitive has no rule for long
-integers, its operands are rounded to the nearest integers within their types.
+"""The rules that accept Python integers of any length. For any other primitive, the interpreter
+replaces each operand by the nearest integer of the operand's type.
 """
 
 

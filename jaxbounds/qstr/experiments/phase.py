@@ -176,8 +176,8 @@ CONTROLS: dict[str, Control] = {
     "no decoupled run": shifted(-0.5, "risk", attention="decoupled"),
     "coupled H = 2 < q": _short_of_the_bound,
 }
-"""False results, to test the claims: block-diagonal W_QK below the bound, or free W_QK above the
-bound."""
+"""False results that the claims must reject: risks of block-diagonal W_QK below the bound, or risks
+of free W_QK above the bound."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from jaxbounds.qstr.rnn_construction import inner_products
 def _setting(i: Instance) -> tuple[float, float]:
     """Return the radius r_x of tokens, and the allowed error eps.
 
-    The instance contains eps as a share of the largest error with eps <= r_x and log(R/eps) >= 1.
+    The error eps is the instance's `share` of the largest eps with eps <= r_x and log(R/eps) >= 1.
     """
     r = float(i["r_x"])
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)

@@ -25,7 +25,7 @@ def _prompts(key: Array, size: Size) -> dict[str, Array]:
 def _repeated(key: Array, size: Size) -> dict[str, Array]:
     """Draw prompts, the last of which is a copy of the first.
 
-    The last label therefore determines nothing new about u.
+    The last prompt's label equals the first label, so the last label tells nothing new about u.
     """
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}

@@ -39,7 +39,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a form (version of the claim) for each growing parameter, with its exponents."""
+    """Return a form (claim version) for each growing parameter, with the range of its exponent."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",

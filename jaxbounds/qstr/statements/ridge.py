@@ -9,8 +9,8 @@ from jaxbounds.qstr import ridge_networks
 
 EPS = (0.2, 0.17, 0.14, 0.12, 0.1, 0.085, 0.07)
 WAVES = (1.0, 0.5)
-"""The spacings of two lattices. A test function of the check is the distance to the nearest point
-of a lattice."""
+"""The spacings of two lattices. The check approximates the distance to the nearest lattice point by
+networks."""
 
 
 def _wave(x: np.ndarray, spacing: float) -> np.ndarray:

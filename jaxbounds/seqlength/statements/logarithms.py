@@ -236,9 +236,9 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Compute eps^2 ln N.
+    """Compute eps^2 ln N for the covering number N of the network class.
 
-    One quantity of the bound equals the argument g, and all others equal 1.
+    In each form (version of the claim), one quantity of the bound depends on g.
     """
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)

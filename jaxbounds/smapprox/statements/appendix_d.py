@@ -179,7 +179,8 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The search draws perturbations from these sets. The claim is about all small perturbations."""
+"""The sets from which the search draws perturbed values. The paper's claim concerns all small
+perturbations."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

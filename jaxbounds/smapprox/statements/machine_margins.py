@@ -30,8 +30,8 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The names of the groups of weights. The group "inputs" contains the embedding, the start state
-and the head."""
+"""The names of groups of the machine network's weights. The group "inputs" contains the embedding,
+the start state and the head."""
 
 
 def _one_kind(size: Size) -> Instance:

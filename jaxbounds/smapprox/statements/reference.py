@@ -88,5 +88,5 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""A dictionary from each reason why statements test no functions of a kind to the names of these
+"""A dictionary from a reason for testing no function of a kind by statements to the names of these
 functions."""
