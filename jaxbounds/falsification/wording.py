@@ -1,4 +1,4 @@
-"""Describe an instance in short words, for the reasons of verdicts."""
+"""Describe an instance in a few words, for the reason that a verdict gives."""
 
 from collections.abc import Callable
 from typing import Any

@@ -9,8 +9,8 @@ HASHED = {
     "jax_settings": "a setting of JAX changed",
     "installed": "an installed package changed",
 }
-"""The settings that a folder stores as digests. Each setting's name maps to the words that report a
-change of the setting."""
+"""The settings that a run's folder stores as digests. Each setting's name maps to the words that
+report a change of the setting."""
 LENGTH = 40
 """The number of characters of a value that `what_differs` shows. A larger number of characters
 makes longer messages.

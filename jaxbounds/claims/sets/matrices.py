@@ -99,7 +99,7 @@ class Orthogonal(_OfMatrices):
         return _numpy_if(x, on_singular_values(lambda s, _: jnp.ones_like(s), moved, jnp.zeros(())))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test that the Gram matrix of the columns (or rows) is the identity."""
+        """Test that x^T x is the identity, or x x^T if the matrix x has fewer rows than columns."""
         xp = modules(x)
         rows, columns = x.shape
         gram = x.T @ x if rows >= columns else x @ x.T

@@ -281,7 +281,7 @@ the ratio -lambda_min / L grow in training.
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the ratio -lambda_min / L against H (attention at the start) and against L (network)."""
+    """Plot the ratio -lambda_min / L against H (attention at the start) and against L (network)."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

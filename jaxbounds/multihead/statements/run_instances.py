@@ -242,7 +242,7 @@ on_runs = functools.partial(
 """Settings of statements about gradient descent with a certified head count and step size."""
 
 FROM_ZERO = {"DM1 from zero": realizable}
-"""Samplers of certified runs from zero on a population that satisfies Assumption 2."""
+"""Samplers of certified training runs from zero parameters, on data that satisfy Assumption 2."""
 
 CONDITIONS = "Assumption 1; (84); eta of Theorem 3. The sharpened form has its own H and eta"
 SHARP = "sharpened S2, S6, S9, S10"

@@ -244,7 +244,7 @@ def _hosted(product: Any, selection: Selection, static: dict, dynamic: dict) -> 
 
 
 def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:
-    """Return the bytes that `extremes_at` needs; see `Curvature.memory`."""
+    """Return the bytes of memory that `extremes_at` needs; see `Curvature.memory`."""
     static, dynamic = lanczos_options(point.selection, None, 1, None, basis, dense_limit)
     if not static["dense"]:
         return hosted_bytes(point, rows_of(static["basis"]))

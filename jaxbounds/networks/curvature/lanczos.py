@@ -206,7 +206,7 @@ def _orthogonal(basis: Array, filled: Array | int, vector: Array) -> tuple[Array
 
 
 def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
-    """Return the factorisation with one more vector, made from the product of the last vector.
+    """Return the Lanczos factorisation with one more vector, made from the product `image`.
 
     Args:
         key: the random key that draws a random direction when the Krylov space is exhausted.

@@ -114,7 +114,7 @@ def _bracket(
     width: Array | float,
     steps: int = 100,
 ) -> tuple[Array, Array, Array]:
-    """Enclose one end of the spectrum in a bracket between `outer` and `inner`.
+    """Shrink the interval from `outer` to `inner` around one end of the matrix's spectrum.
 
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`; it is false at
     `outer` and true at `inner`. The search first evaluates the function `passed` on both sides of

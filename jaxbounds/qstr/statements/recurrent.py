@@ -49,7 +49,7 @@ PROJECTION = searched(
 
 
 def _accumulate(i: Instance, size: Size) -> Sides:
-    """Compare the final state's error at several N; each step errs by noise in [eps/2, eps].
+    """Compare the final state's error at several N; each step adds an error in [eps/2, eps].
 
     The check sets eps = 0.01.
     """

@@ -260,7 +260,7 @@ class Ledger:
         return self.apply(Sum(cost), tuple(kept), index)
 
     def _unbounded(self, terms: Sequence[tuple[Real, ...]]) -> Real:
-        """Record a sum that contains an infinity, one addition at a time."""
+        """Add a sum with an infinite term to the ledger, one addition at a time."""
         products = [functools.reduce(lambda a, b: self.binary("mul", a, b), t) for t in terms]
         return functools.reduce(lambda a, b: self.binary("add", a, b), products)
 
@@ -396,7 +396,7 @@ class Ledger:
         return bool(known)
 
     def choose(self, fact: Fact) -> None:
-        """Record that the program's path depends on a fact (a boolean with its proof)."""
+        """Store the comparisons behind a fact (proved boolean) that decides the program's path."""
         for comparison in fact.because:
             key = str(comparison)
             if key not in self.choices:

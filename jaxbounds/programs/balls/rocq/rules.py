@@ -260,7 +260,7 @@ def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a conversion to another type that changes no number.
+    """Translate a conversion to another type that changes no number.
 
     Raises:
         NotSupported: if the conversion between types rounds.
@@ -402,7 +402,7 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record singular values with a proof of their bounds (see `spectral`).
+    """Write a matrix's singular values, with a proof of their bounds, for Rocq (see `spectral`).
 
     Raises:
         NotSupported: if the program uses the singular vectors of the matrix.
