@@ -43,7 +43,7 @@ its sides become equal. More factors find slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
 """Two distances of the ratio lhs/rhs from 1. A way (a sequence of instances with scaled arrays)
 counts only if its last ratios of the sides are within CLOSE of one. Inverse factors must move the
-ratio away from 1 by at least FALLS. With a larger FALLS, the search finds fewer approaches to equal
+ratio away from 1 by at least FALLS. A larger FALLS makes the search find fewer approaches to equal
 sides.
 """
 CLOSER = 0.9

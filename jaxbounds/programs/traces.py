@@ -40,7 +40,7 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 STEP = 2000
 """The number of array entries that NumPy computes in the time of one operation on a scalar.
 
-With a larger number, `executed` counts an operation on a large array as fewer operations.
+If this number is larger, `executed` counts an operation on a large array as fewer operations.
 """
 
 

@@ -35,8 +35,8 @@ def variation(network: TwoLayer, /) -> Any:
 def memorising_product(variation: Any, depth: int, /) -> Any:
     """Return the product 2^{depth - 2} V^2 of the layers' squared norms in `deep_readout`.
 
-    If all layers have equal norms, |vec|^2 is depth times the depth-th root of the product. By the
-    AM-GM inequality, a network with no larger |vec|^2 has L^2 |U|_F^2 at most the product
+    If all layers have equal norms, |vec|^2 is depth times the depth-th root of the product. A
+    network with no larger |vec|^2 has L^2 |U|_F^2 at most the product, by the AM-GM inequality
     (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). The formula hides no constant.
 
     Raises:

@@ -5,9 +5,9 @@ linear map on the CLS token to two logits. The paper does not mention the ReLU a
 
 The output depends only on the CLS row, and the CLS row's query is equal for all sequences. A token
 is base[t] + bits[t] difference, so one vector u gives a head's scores base @ u + bits (difference .
-u). With attention weights a, the average token is a @ base + (a . bits) difference. The fast
-formula makes no array of tokens of shape (n, T, d). At T = 200 the fast formula needs hundreds of
-times fewer operations.
+u). The average token is a @ base + (a . bits) difference, where a are the attention weights. The
+fast formula makes no array of tokens of shape (n, T, d). At T = 200 the fast formula needs hundreds
+of times fewer operations.
 """
 
 import math
