@@ -38,7 +38,7 @@ class Gap(NamedTuple):
 
 
 def _stated(error: Any) -> arb:
-    """Return the largest rounding error that `evaluate` states for its sides.
+    """Return the largest rounding error that a statement's `evaluate` gives in `Sides.error`.
 
     Raises:
         Undecided: if a rounding error that `evaluate` states may be negative or NaN.

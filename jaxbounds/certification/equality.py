@@ -129,7 +129,7 @@ class Equalities:
         return best
 
     def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
-        """Minimise the margin further by Newton's method; only the coordinates `free` change."""
+        """Decrease the margin (rhs - lhs) by Newton steps that move only the coordinates `free`."""
         if self._newton is None:
             value = lambda p: self._margin(p)[0]
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))

@@ -145,7 +145,7 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Add certificates to the verdicts with status `fails`, and to those on forms with domains.
+    """Add certificates to verdicts with status `fails`, and to verdicts on forms with a domain.
 
     A form is one version of the claim; a domain is a box of instances.
 

@@ -76,7 +76,7 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
 
 def _name_of(item: Item | None) -> str:
-    """Return the part of an item's id after the paper's id; "thm1" if there is no item."""
+    """Return an item's id without the paper's id; "thm1" if the argument is None."""
     return item.id.partition(".")[2] if item else "thm1"
 
 

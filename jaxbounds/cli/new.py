@@ -60,10 +60,11 @@ def new(
         folder: the path of a new folder, whose name becomes the paper's id.
         from_: a paper's .tex file, or the folder that holds this file. Each numbered theorem,
             definition, assumption and labelled display becomes an item that no statement covers
-            yet. The command executes no code of the source. Alternatively, `--from` is a file that
-            `save` wrote for a result of `sharp_constant` or `find_violation`. The claim that `save`
-            stored becomes the paper's first statement, in place of the example. The command prints
-            the new files before it writes them, because `verify` will run the claim's code.
+            yet. The command reads the .tex file without executing TeX code. Alternatively, `--from`
+            is a file that `save` wrote for a result of `sharp_constant` or `find_violation`. The
+            claim that `save` stored becomes the paper's first statement, in place of the example.
+            The command prints the new files before it writes them, because `verify` will run the
+            claim's code.
     """
     name = _paper_id(folder)
     if from_ is not None and (from_.is_dir() or from_.suffix == ".tex"):

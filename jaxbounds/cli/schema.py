@@ -18,7 +18,7 @@ SCHEMAS = {
     "answers": ("cli.answers", "answers_schema"),
 }
 """A dict from the name of each schema to its module and an object in the module. The object is a
-function that returns the schema, or the dataclass of the listed objects."""
+function that returns the schema, or a dataclass that describes each object of a list."""
 
 
 def _schema(name: str) -> Schema:

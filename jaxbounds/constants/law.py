@@ -1,4 +1,4 @@
-"""Find a formula for a constant in terms of the axes, from closed forms and fitted exponents."""
+"""Find a formula for a sharp constant in terms of the sizes, from closed forms and exponents."""
 
 import math
 from collections.abc import Mapping, Sequence

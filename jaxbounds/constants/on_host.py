@@ -1,10 +1,11 @@
-"""Find the constant of a statement that runs in Python, without slopes and ball arithmetic.
+"""Search for the largest ratio lhs/rhs of a statement in plain Python, without gradients.
 
-The search describes the constant by a word, such as "rising" (not settled). The word is "rising" if
-a move of any length leads to a nearby instance with a larger ratio lhs/rhs. The word is also
-"rising" if the ratio lhs/rhs stays equally large along a scale without end. The word is "rising",
-too, if an integer of the instance has a value that few draws have. The word is "rising", too, if a
-change of the last digits makes the ratio lhs/rhs smaller.
+The search describes its result by a word; "rising" means that a larger ratio lhs/rhs may exist. The
+word is "rising" if a move of any length leads to a nearby instance with a larger ratio lhs/rhs. The
+word is also "rising" if the ratio lhs/rhs stays equally large while entries grow or shrink without
+end. The word is "rising", too, if an integer of the instance has a value that is rare among random
+instances. The word is "rising", too, if the ratio lhs/rhs falls when the last digits of the entries
+change.
 """
 
 import time
@@ -88,10 +89,10 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Raise lhs/rhs by moves from many starts; return the best points, and a reason for doubt.
+    """Search for large lhs/rhs; return the best points, and a reason to expect larger ratios.
 
     Args:
-        problem: the inequality at its size; the statement runs in Python.
+        problem: the inequality and the size of its instances; its statement is plain Python.
         draws: random instances of one size, stacked along a leading axis.
         starts: instances that meet the hypotheses, from which the ascents of lhs/rhs begin.
         fresh: a function that returns further random instances (draws).
@@ -266,7 +267,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
         return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
-        """Tell whether the statement's projection moves large entries back into a bounded set."""
+        """Tell whether the projection onto the hypotheses moves the entries `mine` back."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
     for i, way in enumerate(climber.out(place.instance)):

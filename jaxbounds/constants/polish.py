@@ -53,7 +53,7 @@ class Point(NamedTuple):
         ties: the coordinates that move together (see `snapping.Ties`).
         values: one value for each set of coordinates that move together, of shape (k,).
         ratio: the ratio lhs/rhs at the instance.
-        kind: the kind of the instance from which the ascent of lhs/rhs started.
+        kind: a word for the kind of instance from which the ascent of lhs/rhs started.
         stalled: whether the ascent by slopes ended at a kink of lhs/rhs.
     """
 

@@ -24,9 +24,8 @@ REFUSALS = (ValueError, ArithmeticError, LookupError)
 The search ignores a refused instance.
 """
 MOVED = 1e-6
-"""The projection of an instance onto the hypotheses changes entries. A change up to this value,
-relative to the leaf's largest entry, counts as rounding. If this limit is larger, fewer changes of
-an entry count as real changes of the instance.
+"""If the projection onto the hypotheses changes an instance's entries by at most this share of
+their array's largest entry, the change counts as rounding. A larger share overlooks larger changes.
 """
 CALLS = 1000
 """The library expects about this many measurements of lhs/rhs in one search.

@@ -36,7 +36,7 @@ class Controlled(NamedTuple):
 
 
 def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
-    """Return the longest name of a control that occurs in the claim's text; "" without any."""
+    """Return the longest name in `controls` that the claim's text contains; "" if there is none."""
     names = [name for name in controls if name in finding.text]
     return max(names, key=len, default="")
 

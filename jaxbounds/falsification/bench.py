@@ -457,9 +457,9 @@ class Column(NamedTuple):
         scale: for each instance, the largest absolute term in the computation of both sides. The
             value is NaN at an instance without computed terms. The field `scale` is None until the
             engine computes the terms of the sides.
-        rounding: for a bound and each instance, the size of the violation, if rounding of terms may
-            explain it; otherwise -inf. The field `rounding` is None until the engine computes the
-            terms of the sides.
+        rounding: for a bound, the size of each instance's violation if rounding of the terms may
+            explain the violation; otherwise -inf. The field `rounding` is None until the engine
+            computes the terms of the sides.
     """
 
     measured: Measured

@@ -24,9 +24,9 @@ deliberately false variant). For a rate "at least", the engine uses the exponent
 EXPONENT is larger, the rules reject the control more easily.
 """
 FLAT = 1e-3
-"""Least fitted exponent for which the engine makes a rate's control (a deliberately false variant).
-If the fitted exponent is smaller, no power of the right side contradicts the claim. A larger value
-leaves more rates without a control of the engine.
+"""The engine makes a control (a deliberately false variant) of a rate claim only if the fitted
+exponent is at least this value. For a smaller exponent, raising the right side to a power hardly
+changes it. A larger value leaves more rate claims without a control.
 """
 
 

@@ -184,7 +184,7 @@ class Descent:
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
-        """Return whether `there_is` entries with this ratio satisfy the claim (are a witness)."""
+        """Return whether the ratios `value` mean that the `there_is` entries satisfy the claim."""
         statement = self.given.statement
         return value <= (
             1 + statement.tolerance if statement.is_bound else EXACT * statement.tolerance
@@ -368,9 +368,9 @@ class Descent:
                                for part in slope]  # fmt: skip
 
     def _along(self, instance: Instance) -> tuple[Any, list[Any]]:
-        """Return the score of one instance and its gradient.
+        """Return one instance's score (for the search to minimise) and its gradient.
 
-        For an `=`, return a Gauss-Newton step in place of the gradient.
+        For an identity (relation `=`), return a Gauss-Newton step in place of the gradient.
         """
         leaves, structure = jax.tree.flatten({name: instance[name] for name in self.names})
         moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]

@@ -55,7 +55,7 @@ longer."""
 LOOPS = 64
 """Number of steps that the engine assumes for a loop of unknown length.
 
-A larger number makes the library expect that more programs take too long.
+If the number is larger, the engine counts fewer programs with such loops as short.
 """
 
 

@@ -426,10 +426,10 @@ def _with_worst(
 
 
 def _closest(statement: Statement, column: Column, row: int) -> int:
-    """Return an instance with the same ratio as the row's instance.
+    """Return the row of the worst instance with the same ratio as the instance in `row`.
 
-    The function chooses the instance of this ratio with the largest lhs - rhs. All ratios to a zero
-    side are equal, so only the differences tell which instance is the worst.
+    Of the instances with this ratio, the worst instance has the largest lhs - rhs. All ratios to a
+    zero side are equal, so only the differences tell which instance is the worst.
     """
     m = column.measured
     if not statement.is_bound or m.rhs[row] > 0:

@@ -191,13 +191,13 @@ def ailments(
 
 
 def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) -> str:
-    """Return the reason why the draws of a size are no evidence, with advice.
+    """Return why equal random instances of one size prove nothing, and advice.
 
     Args:
         statement: the statement.
-        source: the name of the sampler; "over" means the sets of the statement.
+        source: the name of the sampler; "over" means that the statement's sets draw the instances.
         at: the index of the size among the statement's sizes.
-        batch: the random draws of one sampler; all draws are equal.
+        batch: random instances from one sampler, which are all equal.
     """
     size, rows = statement.sizes[at], length(batch)
     where = f" at {Size(size)!r}" if size else ""

@@ -305,7 +305,7 @@ class Searched(NamedTuple):
         accepted: the number of steps, for each form and the control (a false variant), that led to
             a worse instance.
         met: the number of steps to instances that met the hypotheses, over all forms.
-        ends: the results at which the searches at each size ended.
+        ends: for each size, the start, the form and the last ratio of each search.
         far: the instances far from all draws that violate a form, perhaps only by rounding.
     """
 
@@ -427,7 +427,7 @@ def _slopes(
 ) -> Searched:
     """Run gradient ascent or random moves at one size.
 
-    Add the best instances found to the pool of instances.
+    Add the worst instances found to the pool (all measured instances).
     """
     statement, index = bench.statement, at[1]
     size, rng = Size(statement.sizes[index]), np.random.default_rng(at)

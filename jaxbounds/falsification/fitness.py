@@ -22,7 +22,7 @@ only at every other call, and takes longer.
 
 
 def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
-    """Return whether repeated measurements of the first and the worst instances agree.
+    """Return whether the first and the worst instances give equal ratios when measured again.
 
     Two measurements agree if their error bars overlap, or if neither measurement counts. The
     function measures an instance again once if a measurement takes more than `SLOW` seconds,

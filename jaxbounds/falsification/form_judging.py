@@ -128,7 +128,7 @@ class FormJudge:
 
     @property
     def by_instance(self) -> bool:
-        """Whether one instance can refute the claim, which is false for means and for trends."""
+        """Whether one instance can refute the claim; one instance refutes no mean and no trend."""
         return self.bench.statement.kind not in ON_AVERAGE
 
     def judged(self) -> tuple[Decision, float | None]:
@@ -167,7 +167,7 @@ class FormJudge:
         return decision
 
     def _looked_again(self, decision: Decision) -> Decision:
-        """Decide again about violations, and about bounds by zero, that may be rounding."""
+        """Decide again if rounding may explain a violation, or if a side of the claim is zero."""
         bench, pool, form = self.bench, self.pool, self.form
         if decision.status == "fails" and bench.statement.host and not bench.watch.fixed:
             decision = Decision("inconclusive", decision.ratio, CHANGES)

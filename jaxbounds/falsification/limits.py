@@ -11,8 +11,8 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""The distance between the sides counts as settling if its changes decay at least as fast as
-parameter^(-SETTLES). A larger exponent calls fewer trends settled.
+"""The engine extrapolates the limit of the distance between the two sides only if the distance's
+changes decay at least as fast as parameter^(-SETTLES). A larger exponent decides fewer limits.
 """
 STAYS, GOES = 0.5, 0.1
 """Thresholds of the extrapolated limit of the distance between the sides, divided by the last
@@ -71,7 +71,7 @@ def _rises_to_a_limit(distance: Reals) -> bool:
 
 
 def _steady(slopes: Reals) -> bool:
-    """Return whether the last three local exponents are consistent with a single power law."""
+    """Return whether the last three local exponents (slopes in log-log) fit a single power law."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
         return False
     ratios = slopes[-2:] / slopes[-3:-1]
@@ -102,17 +102,17 @@ PAIRS = 3
 this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Criteria for the fitted distance c + a / log(parameter) between the sides. NOTHING, LEAST and
-EXACTLY are shares of the measured distance at the last size. A limit c up to NOTHING counts as
-zero, a limit of at least LEAST as positive. Each pair of sizes gives an estimate of c, and all
-estimates must differ by at most EXACTLY. If the distance decays to zero more slowly than 1 /
-log(parameter), the estimates of its limit c differ by more than EXACTLY. A larger EXACTLY would
-call a decay to zero that is slower than 1 / log(parameter) inconsistent.
+"""Criteria for the model c + a / log(parameter) of the distance between the sides. NOTHING, LEAST
+and EXACTLY are fractions of the distance at the last size. The limit c counts as zero if |c| is at
+most NOTHING, and as positive if c is at least LEAST. Each pair of neighbouring sizes gives an
+estimate of c, and these estimates of c must agree up to EXACTLY. If the distance decays to zero
+more slowly than 1 / log(parameter), the estimates of its limit c differ by more than EXACTLY. A
+larger EXACTLY could call such a slow decay to zero "inconsistent" (a false claim).
 """
 
 
 class Trend(NamedTuple):
-    """The decision about a limit: the status, the sides' distance at the last size, the reason."""
+    """The status of a claim about a limit, the sides' distance at the last size, and the reason."""
 
     status: Status
     distance: float

@@ -30,7 +30,7 @@ class Listener(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A function's own code and stored signature, and the listeners of its calls by threads."""
+    """A watched function's own code and signature, and its pairs (thread, listener)."""
 
     code: types.CodeType
     signature: Any

@@ -54,7 +54,7 @@ def described(tree: Any, /) -> Any:
 
 
 def rebuilt(description: Any, /) -> Any:
-    """Rebuild the pytree whose structure `described` wrote down, with zeros as leaves."""
+    """Rebuild a pytree from the description that `described` returned, with zeros as leaves."""
     if not description:
         return description
     ((kind, parts),) = description.items()

@@ -28,8 +28,8 @@ DRAWN = 8
 the sets of the entries that the claim says exist (`there_is`). A larger value finds more witnesses
 (suitable entries) in small sets and takes longer for each instance."""
 CORNERS = 64
-"""If the sets of the entries that the claim says exist (`there_is`) have at most this many corners,
-a search starts from every corner. A larger number takes longer."""
+"""The search for entries that the claim says exist (`there_is`) starts from every corner of their
+sets if there are at most this many corners. A larger number starts longer searches."""
 OPEN = 32
 """If the search found no witness (values of the `there_is` entries that satisfy the claim) for this
 many instances, further instances get only `FEW` rounds. A larger value spends more time on claims
@@ -115,12 +115,12 @@ class Promises:
         return None if self.every is None else len(jax.tree.leaves(self.every)[0])
 
     def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:
-        """Return instances with the best `there_is` entries, each for its own form (claim version).
+        """Fill each instance with the `there_is` entries that are best for its form (version).
 
         Args:
             batch: the instances.
-            forms: the index of each instance's form; the number of forms means the control (a false
-                variant).
+            forms: for each instance, the index of its form. An index equal to the number of forms
+                means the control (a false variant).
         """
         sought = np.where(forms == len(self.statement.forms), self._of_control, forms)
         filled = {

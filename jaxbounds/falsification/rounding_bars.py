@@ -198,7 +198,7 @@ def _is_long(program: Any) -> bool:
 
 
 def _by_terms(bench: Bench, few: Few) -> Found:
-    """Find the sizes of terms of a program by running it in NumPy.
+    """Run the program in NumPy, and return its values with the sizes of their terms.
 
     Raises:
         NotInterpreted: if NumPy cannot run the program, or the run would take long.
@@ -254,7 +254,7 @@ def noted_with_bars(
     Args:
         statement: a statement of a claim of any kind.
         seed: the seed of the random draws.
-        programs: the compiler, which may store random draws.
+        programs: the compiler, with or without a folder that stores random draws.
     """
     values: list[Row] = []
     bars: list[Row] = []

@@ -48,8 +48,9 @@ the entry as at most this number. A larger entry may have other units than the s
 number mistakes more violations for rounding.
 """
 ALONE = 0.5
-"""This share of a violation may disappear when the engine measures the instance alone, or measures
-its projection onto the hypotheses. A larger share tolerates larger differences between compilers.
+"""The engine measures a violating instance again, alone and projected onto the hypotheses. The
+violation may then be smaller by this share. A larger share accepts violations whose sizes differ
+more between compilers.
 """
 CERTAIN = 1e3
 """A violation counts only if it exceeds this multiple of the error of a coarse operation. A coarse

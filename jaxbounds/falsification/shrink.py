@@ -70,7 +70,7 @@ def _complexity(entry: Any) -> int:
 
 
 def _of_few_digits(entry: float) -> list[float]:
-    """Return a small entry rounded to one and to two digits; nothing for another entry."""
+    """Return an entry below `SMALL`, rounded to one and to two digits; [] for another entry."""
     return [float(f"{entry:.{more}e}") for more in (0, 1)] if 0 < abs(entry) < SMALL else []
 
 

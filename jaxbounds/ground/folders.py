@@ -236,7 +236,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """Return those of the given names that files of the user have."""
+        """Return the given names, or folders of these names, at which the user has files."""
         found = dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -259,7 +259,7 @@ class Marked:
 
     @contextlib.contextmanager
     def writing(self, name: str, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
-        """Open a binary file for writing; `name` gets the content only if the block raises nothing.
+        """Open a binary file for writing, which appears as `name` if the block raises nothing.
 
         The method renames an old file of this name (see `set_aside`) if a user wrote the file, or
         if someone changed the file after a run wrote it.

@@ -243,7 +243,7 @@ def called_names() -> tuple[str, ...]:
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
     """Trace a program that computes the same as a primitive, for operands of the types `kinds`.
 
-    The equation of such a primitive holds no program.
+    The function serves a primitive whose equation holds no program.
     """
 
     def run(*leaves: Any) -> list[Any]:

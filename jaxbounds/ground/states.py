@@ -96,7 +96,7 @@ def _target(path: str) -> str:
 
 
 def _declared(path: str) -> str:
-    """Return a digest of a file, or of all files in a folder; "absent" if the path has neither."""
+    """Return a digest of a file, or of a folder's files; "absent" if nothing has this path."""
     if not os.path.isdir(path):
         return content(path)
     total = hashlib.sha256()

@@ -119,7 +119,7 @@ class Constants:
 
     @property
     def reach(self) -> ArrayLike:
-        """The factor `reach` in the bound ||theta_k - theta|| <= reach * D on every iterate."""
+        """The factor of D = ||theta - theta_0|| in the bound on ||theta_k - theta|| for every k."""
         return 3.0 if self.printed else reach(self.weight)
 
 

@@ -19,11 +19,11 @@ each set."""
 
 
 class DescentCertificate(NamedTuple):
-    """The guarantees for gradient descent with one set of constants.
+    """The guarantees that one set of constants gives for gradient descent.
 
     Attributes:
         heads: the least certified H, as a float (it can exceed every integer type).
-        size: ||theta||_{2,infinity} of the target at this H.
+        size: ||theta||_{2,infinity} of the target parameters theta at this H.
         smoothness: rho, an upper bound on the smoothness ||Hess L|| along the run.
         step_size: the largest certified step size eta.
         loss_bound: a bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).

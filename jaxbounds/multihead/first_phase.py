@@ -122,7 +122,7 @@ def head_bound(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def head_bound_sharp(dm1: Assumption3, size: Real, /) -> Real:
-    """Return sqrt(T) (zeta S / (2 sqrt 2) + P), the norm of a head if p is parallel to u*."""
+    """Return sqrt(T) (zeta S / (2 sqrt 2) + P), a head's largest norm, for p parallel to u*."""
     return jnp.sqrt(1.0 * dm1.T) * (dm1.zeta * dm1.S / 8**0.5 + size)
 
 

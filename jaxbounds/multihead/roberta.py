@@ -84,7 +84,7 @@ class RobertaShape:
 
     @property
     def length(self) -> int:
-        """The number of tokens of the longest sequence."""
+        """The largest number of tokens that a sequence may have."""
         return self.positions - self.pad - 1
 
 
@@ -163,12 +163,14 @@ class Roberta(nn.Module):
         """Compute the classifier's logits.
 
         Args:
-            tokens: ids; the classifier reads the first token of each sentence.
-            mask: True for tokens of the sentence; tokens with False do not affect the logits.
+            tokens: the token ids of sentences; the classifier reads the first token of each
+                sentence.
+            mask: True at the tokens of a sentence, False at padding; padding does not affect the
+                logits.
             train: whether dropout is active, drawn from the key named "dropout".
 
         Raises:
-            Refused: if the sentences are longer than the table of positions.
+            Refused: if the sentences have more tokens than `shape.length`.
         """
         shape = self.shape
         if tokens.shape[1] > shape.length:

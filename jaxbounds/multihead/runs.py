@@ -49,7 +49,7 @@ def training_set(problem: Instance, /) -> Data:
 
 
 def start_of(problem: Instance, /) -> Params:
-    """Return the start theta_0 of the run."""
+    """Return the start parameters theta_0 of the descent."""
     return {"U": problem["U0"], "W": problem["W0"]}
 
 

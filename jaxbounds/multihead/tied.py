@@ -1,11 +1,11 @@
-"""Groups of equal heads, which stay equal.
+"""Groups of equal heads, which training keeps equal.
 
 The cost of a computation does not depend on the numbers of heads in the groups. Heads with equal
 start parameters receive equal gradients at every step. Equal heads stay equal under every optimiser
-that applies one rule to all coordinates. Therefore, G stored heads and their numbers of copies
-represent H heads in G groups. The parameters are the parameters of one head per group, {"U": (G, T,
-d), "W": (G, d, d)}. `copies` (G,) is the number of heads in each group, as floats. Certified head
-counts can exceed every integer type, and such heads need not be stored.
+that applies one rule to all coordinates. Therefore, one stored head and one number of copies per
+group represent all H heads. The parameters are the parameters of one head per group,
+{"U": (G, T, d), "W": (G, d, d)}. `copies` (G,) is the number of heads in each group, as floats.
+Certified head counts can exceed every integer type, and such heads need not be stored.
 """
 
 from typing import TYPE_CHECKING
@@ -111,7 +111,7 @@ def tied_distance(params: Params, other: Params, copies: Float[Array, " G"], /) 
 
 
 def untie(params: Params, copies: tuple[int, ...], /) -> Params:
-    """Return the parameters of all H heads, group after group."""
+    """Return the parameters of all H heads; equal heads are neighbours."""
     repeats = jnp.asarray(copies)
     repeat = lambda leaf: jnp.repeat(leaf, repeats, axis=0, total_repeat_length=sum(copies))
     return jax.tree.map(repeat, params)

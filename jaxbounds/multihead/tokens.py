@@ -34,11 +34,11 @@ def words_of(text: str, /) -> list[str]:
 
 
 def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
-    """Build a tokenizer of the most frequent words (ties alphabetically); other words are `<unk>`.
+    """Build a tokenizer of the most frequent words; it maps every other word to `<unk>`.
 
     Args:
         texts: the texts whose words are counted.
-        size: the size of the table, the four special tokens included.
+        size: the number of words and special tokens. Equally frequent words rank alphabetically.
     """
     counts = Counter(word for text in texts for word in words_of(text))
     ranked = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]

@@ -103,7 +103,7 @@ def train(
         every: the number of training steps between measurements.
 
     Returns:
-        The last state, and the measurements stacked along a leading axis.
+        The training state after the last step, and the measurements stacked along a leading axis.
 
     Raises:
         Refused: if `steps` is not a positive multiple of `every`.

@@ -70,7 +70,7 @@ class RecordedRun:
     claims: tuple[Answer, ...]
 
     def line(self) -> str:
-        """Return a line: the run's date, version, seed, and the command that prints the results."""
+        """Return on one line the run's date, version and seed, and the command for its results."""
         return f"{self.date}, version {self.version}, seed {self.seed}: {WHERE}"
 
 

@@ -17,9 +17,9 @@ class Primitive(NamedTuple):
     Attributes:
         exact: whether the primitive itself computes without rounding in every floating-point type.
             A program inside an equation may still round.
-        reads: the names of the parameters that a rule needs.
-        may: the names of further allowed parameters: the rule uses them if they are present, or
-            they have no effect on the computed values.
+        reads: the names of the parameters that an interpreter's rule reads.
+        may: the names of other allowed parameters. An interpreter's rule may read these parameters;
+            unread parameters do not affect the computed values.
         unset: the names of the parameters that must be None, because a value changes the result.
     """
 

@@ -88,7 +88,7 @@ def sample_prompts(
         N: the number of tokens in a prompt.
         d: the dimension of a token.
         q: the number of relevant tokens of each position.
-        simple: whether all positions of a prompt share one t.
+        simple: whether all positions of a prompt have the same t_i.
         distinct: whether the q positions t_i of each token i must be distinct.
 
     Raises:

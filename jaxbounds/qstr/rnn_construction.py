@@ -73,8 +73,9 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
     """Build the four layers of f(z), exact for Rademacher encodings with coherence at most mu.
 
     For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1. One ReLU layer
-    therefore computes these inner products. The gate c of slot l is 1 if t_l = i, and otherwise 0.
-    So the third layer, relu(+-x - B (1 - c)), keeps x if c = 1 and removes it if c = 0.
+    therefore computes these inner products. The gate c of the l-th relevant token is 1 if t_l = i,
+    and otherwise 0. So the third layer, relu(+-x - B (1 - c)), keeps x if c = 1 and removes it if c
+    = 0.
 
     Args:
         q: the number of relevant tokens.
@@ -202,7 +203,7 @@ def recovered_tokens(
     *,
     q: int,
 ) -> Float[Array, "*batch N q d"]:
-    """Return h->_i + h<-_i + f(z_i) for all i; without errors it is (x_{t_1}; ..; x_{t_q})."""
+    """Return state + state + f(z_i) for all i, which is (x_{t_1}; ..; x_{t_q}) without errors."""
     total = forward + backward + increments
     return total.reshape(*total.shape[:-1], q, -1)
 

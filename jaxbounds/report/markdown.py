@@ -33,7 +33,7 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Return a fenced block of code; in a block of kind "math", LaTeX links only to the web."""
+    """Return a fenced block of code; in a "math" block, LaTeX keeps only its links to web pages."""
     words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"

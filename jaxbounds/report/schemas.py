@@ -93,7 +93,7 @@ entries are the hypotheses of each form (version of a claim), and the statement'
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:
-    """Return a statement as data, with the names of its functions instead of the functions."""
+    """Return a statement as a dictionary for JSON, with names in place of functions."""
     names: dict[str, Any] = {"judges": list(statement.judged)}
     names["samplers"] = list(statement.samplers)
     for field in ("over", "there_is"):

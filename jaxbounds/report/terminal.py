@@ -111,7 +111,7 @@ fail.
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
-    """Yield a row for each paper: the findings about its printed claims, and how loose they are."""
+    """Yield a row for each paper: the findings about its printed claims, and their looseness."""
     for paper in papers:
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:

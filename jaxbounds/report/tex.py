@@ -15,7 +15,7 @@ from jaxbounds.report.markup import Html, element, joined
 
 _BETWEEN = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
 _WORDS = re.compile(r"(?<![\\{A-Za-z])(?:[A-Za-z]{2,}\s+){3}")
-"""A pattern for three words in a row, which do not occur in a formula."""
+"""A pattern that matches three words in a row; formulas contain no three words in a row."""
 _BARE = re.compile(r"(\([^()]*\\[A-Za-z][^()]*\)|\S*\\[A-Za-z]\S*)")
 _SIZES = re.compile(r"\\(left|right)(?![a-z])\s*")
 _INDEX = re.compile(r"([_^])\{([^{}]*)\}")

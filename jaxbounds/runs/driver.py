@@ -172,8 +172,8 @@ def drive(
         units: the number of items (for example statements) in all pieces together; by default the
             number of pieces. If all pieces together have only one item, this process does the work
             itself.
-        parts: a function that cuts a piece into smaller pieces. If the worker of a piece died, the
-            driver tries the piece's smaller pieces once.
+        parts: a function that divides a piece of work into smaller pieces. If the worker of a piece
+            died, the driver tries the piece's smaller pieces once.
 
     Yields:
         Pairs of a piece of work and its result; the result is `Died` if the piece's worker died

@@ -455,7 +455,7 @@ class Folder:
         self.marked.write(name, text)
 
     def place_of(self, name: str) -> Path:
-        """Return the path of an instance, which lies in `unfinished/` until the run ends."""
+        """Return the path of a stored instance; until the run ends, its folder is `unfinished/`."""
         working = self.working / name
         return working if working.is_file() else self.path / name
 

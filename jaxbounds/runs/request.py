@@ -126,7 +126,7 @@ def requested(
 
 
 class _Flags(NamedTuple):
-    """The options in `Request.flags`, divided into fields, other options and imports."""
+    """`Request.flags` in three parts: the fields of the configuration, other options, imports."""
 
     words: tuple[str, ...]
     given: dict[str, Any]

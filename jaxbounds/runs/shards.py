@@ -133,11 +133,11 @@ def _flat(about: Any, name: str = "") -> dict[str, Any]:
 
 
 def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> None:
-    """Refuse shards of different runs.
+    """Refuse shards (shares of a run) that belong to different runs.
 
     Raises:
-        Refused: if a setting of the shards differs. The message names the setting, with the values
-            of both shards.
+        Refused: if the shards' runs differ in a setting. The message names the setting, with the
+            values of both shards.
     """
     ours, theirs = (_flat(s.about | {"experiment": s.experiment}) for s in (one, other))
     for name in sorted(ours | theirs):

@@ -365,7 +365,7 @@ class Verification:
             self._take(kept)
 
     def _take(self, kept: Kept) -> None:
-        """Store a judged statement's verdicts, and compare its values with the recorded values."""
+        """Store a judged statement's verdicts, and compare their numbers with the record."""
         name = kept.verdicts[0].id
         self.judged[name], self.done[name] = kept, kept.verdicts
         self._changed[name] = self._expected.changed(kept.verdicts)

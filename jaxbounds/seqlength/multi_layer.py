@@ -72,7 +72,7 @@ class NetworkNorms(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constant C of each kind of matrix, for inputs of l_2 norm 1.
+    """The constant C of the covers of each kind of weight matrix, for inputs of l_2 norm 1.
 
     A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper has one constant C_1
     and one C_{B_x} for all matrices. The corrected theorem has one constant for each kind of

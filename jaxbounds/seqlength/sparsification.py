@@ -38,7 +38,7 @@ def shrinkage(k: int, /) -> float:
 
 
 def sparsify_radius(b: ArrayLike, k: int, /) -> Array:
-    """Compute b / (1 + sqrt k), the error of `sparsify` with `scale=shrinkage(k)` for any f.
+    """Compute b / (1 + sqrt k), the error bound of `sparsify` if `scale` is `shrinkage(k)`.
 
     The error in Maurey's own lemma is b / sqrt k. For k = 0, the only approximation is 0.
     """

@@ -63,7 +63,7 @@ class Compiled:
 
     @property
     def depth(self) -> int:
-        """The depth D: 3 w_pos + 8 with the ripple adder, w_pos + 10 with the lookahead adder."""
+        """The depth D: 3 w_pos + 8 layers with the ripple adder, w_pos + 10 with lookahead."""
         return len(self.layers)
 
     @property

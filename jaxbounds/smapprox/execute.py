@@ -123,7 +123,7 @@ def _finder(structure: Structure, T: int) -> Any:
 
 
 def memory_needed(compiled: Compiled, count: int, /, *, precision: str = "float32") -> int:
-    """Compute the memory (bytes) that a run of `count` words by look-ups and its outputs need."""
+    """Compute the memory (bytes) that `look_up.run` and its outputs need for `count` words."""
     layout, size = compiled.layout, np.dtype(precision).itemsize
     weights = sum(leaf.size for leaf in jax.tree.leaves(compiled.params))
     leaving = sum(len(layout.groups[group]) for group in LEAVES)

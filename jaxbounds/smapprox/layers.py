@@ -100,9 +100,9 @@ class Layer:
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
     """Build the two ReLU layers of Lemma C.1.
 
-    They compute the next state, the written symbol and the head's move. The argument `start` is the
-    extra state of timestep 0. In the extra state the network reads any symbol, changes to the
-    machine's initial state, writes a blank and moves to cell 1.
+    The two layers compute the next state, the written symbol and the head's move. The argument
+    `start` names an extra state for timestep 0. In the extra state the network reads any symbol,
+    changes to the machine's initial state, writes a blank and moves to cell 1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)

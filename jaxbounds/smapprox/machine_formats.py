@@ -68,8 +68,8 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
 def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
     """Read a machine from turingmachine.io's YAML (see `from_description`).
 
-    Numbers in the file are read as strings: a symbol 0 is "0". The function returns None for an
-    empty value. A key of a mapping may be a list, for example [0, 1].
+    Numbers in the file are read as strings: a symbol 0 is "0". The function reads an empty value of
+    the file as None. A key of a mapping may be a list, for example [0, 1].
 
     Raises:
         Refused: if the text is not YAML, repeats a key, holds anything but mappings, lists and

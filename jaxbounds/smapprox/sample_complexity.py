@@ -3,7 +3,7 @@
 The paper does not state the absolute constants. In this module the absolute constants of the
 paper's bounds are arguments; their default is 1. The values therefore show how a bound depends on
 its arguments; they are no certificates. Ratios of two values of a bound do not depend on the
-constants. Neither do the invariances of a bound.
+constants. The invariances of a bound do not depend on the constants either.
 """
 
 import math

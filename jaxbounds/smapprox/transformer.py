@@ -35,8 +35,9 @@ class Segment(NamedTuple):
         stop: the index after the last layer.
         decoder: whether the layers attend to past steps.
         encoder: whether the layers attend to the input.
-        targets: the coordinates that decoder values may change; None means all. For past steps, the
-            run stores only the coordinates `targets`, which later steps attend to.
+        targets: the coordinates that the attention to past steps may change; None means all
+            coordinates. For past steps, the run stores only the coordinates `targets`, which later
+            steps attend to.
     """
 
     start: int

@@ -162,7 +162,7 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
 
 
 def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
-    """Return the largest rounding error that `evaluate` states for its sides."""
+    """Return the largest rounding error that a statement's `evaluate` gives in `Sides.error`."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
             raise Undecided("the rounding error Sides.error may be negative or NaN")

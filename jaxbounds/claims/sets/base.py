@@ -246,7 +246,7 @@ class RefusedSet(Set):
     """Stands for a set with wrong arguments, so that only statements with this set fail."""
 
     problem: Exception
-    """The exception of the set's constructor."""
+    """The exception that the set's constructor raised."""
 
     @classmethod
     def of(cls, problem: Exception, *given: Any, **named: Any) -> Set:

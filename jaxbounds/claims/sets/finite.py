@@ -94,7 +94,7 @@ class Integers(Set):
         return (high - low + 1) ** math.prod(self.shape_at(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the indices `rows`; the last entry changes fastest."""
+        """Return the points with the indices `rows` in the lexicographic order of the entries."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         found = low + digits(rows, high - low + 1, math.prod(shape))
         return found.reshape((-1, *shape))
@@ -116,7 +116,7 @@ class OneOf(Set):
     convex: ClassVar[bool] = False
 
     def __init__(self, *values: Any) -> None:
-        """Store the points, given as arguments, OneOf(0, 1), or in one list, OneOf([0, 1]).
+        """Store the points; OneOf(0, 1) and OneOf([0, 1]) make the same set.
 
         Raises:
             Refused: if there is no point, the points differ in shape, or a point holds NaN.

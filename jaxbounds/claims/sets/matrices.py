@@ -492,7 +492,7 @@ class RowBalls(Set):
         return inside, outside, sparse, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw rows of norm R ("max"), or a single nonzero row of norm R ("sum")."""
+        """Draw rows of norm R (over="max"), or one row of norm R and zero rows (over="sum")."""
         *rows, d = self.shape_at(size)
         count = math.prod(rows)
         own, which, tie = jax.random.split(key, 3)

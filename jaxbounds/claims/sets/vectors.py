@@ -342,7 +342,7 @@ def _said(p: float) -> str:
 
 
 def _angles(n: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the least and the greatest angles that describe the unit sphere in n dimensions."""
+    """Return the corners of a box of angles that covers the unit sphere in n dimensions."""
     return (0.0,) * (n - 2) + (-3.15,), (3.15,) * (n - 1)
 
 

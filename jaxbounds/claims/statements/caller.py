@@ -26,7 +26,7 @@ ENGINE = frozenset(
     ("certification", "claims", "cli", "constants", "falsification", "ground", "papers", "programs",
      "pytest_plugin", "report", "runs", "testing")
 )  # fmt: skip
-"""The parts of the library that copy statements, but declare none."""
+"""The library's packages that may copy a statement, but that never declare a new statement."""
 
 
 def caller() -> Line | None:

@@ -13,7 +13,7 @@ from jaxbounds.claims.statements.sides import Sides
 from jaxbounds.ground.exceptions import Refused
 
 Side = Callable[..., Any] | float
-"""A number, or a function whose arguments have the names of entries and sizes."""
+"""One side of a claim: a number, or a function whose arguments are named entries and sizes."""
 PRINTED = "printed"
 FLOATS = (
     "floats in the side, such as 2.0**d in place of 2**d, or logarithms of both sides for "
@@ -268,7 +268,7 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 
 
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the wrapper that a module now holds in place of the function `side`, else `side`.
+    """Return the wrapper that temporarily replaces the function `side` in its module, else `side`.
 
     To find out whether a judged function affects the verdict, the library puts a wrapper of the
     function into the module for a while. The lookup ignores an unrelated function that was given

@@ -34,10 +34,10 @@ WORTH_TELLING = 20.0
 seconds. If this number of seconds is larger, fewer runs report their remaining time."""
 
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
-"""Two numbers about the present part of a run. The first of the two numbers is the cost of all
-later parts of the run, divided by the cost of the present part. If this cost is larger, `Pace`
-reports a longer remaining time. The second of the two numbers is the id of the frame (Python's call
-in progress) that works on the present part.
+"""Two numbers about the part of a run that is in progress. The first of the two numbers is the cost
+of all later parts of the run, divided by the cost of the present part. If this cost is larger,
+`Pace` reports a longer remaining time. The second of the two numbers is the id of the frame
+(Python's call in progress) that works on the present part.
 """
 
 

@@ -103,7 +103,7 @@ def mine() -> bool:
 
 
 def whole() -> None:
-    """End a share after its work; a run calls this before it needs the results of all shares.
+    """End a process that computed only a share, before the run needs the results of all shares.
 
     Raises:
         OnlyAShare: if this process computes only a share of the run's work.

@@ -18,10 +18,10 @@ ONE = np.int32(1)
 
 
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position of each lane (run) in `own`, and the lane at each position.
+    """Return the position of each lane (run) in `own`, and the index of the lane at each position.
 
-    A lane keeps the slot (position within a group) that the lane has in the whole sweep. Unused
-    positions repeat the last lane.
+    A lane keeps the slot (position within a group) that the lane has in the whole sweep. Positions
+    without a lane of their own hold the last lane.
     """
     turn = np.arange(len(own))
     place = turn // group * group + (own.start + turn) % group
@@ -193,7 +193,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return, on each group's device, the number of records to make; 0 for finished groups."""
+        """Return, on each group's device, how many records its lanes compute; 0 if finished."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)

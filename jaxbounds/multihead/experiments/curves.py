@@ -124,7 +124,7 @@ class Curves:
         refuse_unknown(self.student)
 
     def settings(self) -> str:
-        """Return one line of text about the data, the steps and the student."""
+        """Return one line of text about the data's sizes, the training steps and the network."""
         trained = "from zero" if self.student == EQUAL_HEADS else f"of student {self.student}"
         sizes = f"n = {self.n}, {self.test} test samples"
         return f"{sizes}, {self.steps} steps {trained}, {self.dtype}"

@@ -53,7 +53,7 @@ def draw_curves(
     apart: np.ndarray | None = None,
     apart_label: str = "",
 ) -> "matplotlib.figure.Figure":
-    """Draw means over trials (geometric means of losses) and every trial as a thin line.
+    """Draw each trial as a thin line, and the mean (for losses: geometric mean) as a thick line.
 
     Args:
         dataset: the recorded quantities, from `run_curves`.

@@ -37,8 +37,8 @@ class Lesson(NamedTuple):
     """A compiled program that trains a student (network) on lanes; a lane is one trial at one H.
 
     Attributes:
-        name: the name of the folder that stores the lesson's progress; "" if there is only one
-            lesson.
+        name: the name of the folder that stores the progress of this program; "" if the run trains
+            with one program.
         lanes: the inputs {"train", "test", "heads", "step_size", ...} of all lanes, stacked.
         start: a function from a lane to its parameters before the first step.
         margins: a function from (parameters, lane, "train" or "test") to y_i f(X_i).

@@ -43,7 +43,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return a function that makes claims false: it sets quantities to `share` times a bound."""
+    """Return a function that makes claims false: it sets quantities to `share` * `bound`."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]

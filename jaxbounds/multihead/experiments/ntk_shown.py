@@ -168,7 +168,7 @@ def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
 
 
 def _looks(names: list[str]) -> Iterator[dict]:
-    """Yield the line style of each start."""
+    """Yield each start's color, line style and marker."""
     random = [name for name in names if name.startswith("random")]
     heads = sorted({_heads(name) for name in random})
     scales = sorted({name.rsplit(" ", 1)[1] for name in random}, key=float)

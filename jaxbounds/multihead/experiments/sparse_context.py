@@ -48,7 +48,7 @@ class SparseContextCurves(Curves):
     positions: Literal["fixed", "random"] = "fixed"
 
     def settings(self) -> str:
-        """Return one line of text about the data model and the sizes."""
+        """Return one line of text about the data model DM1, the sizes and the training."""
         return (
             f"DM1: T = {self.tokens}, {self.relevant} relevant ({self.positions} positions), "
             f"S = {self.signal:g}, Gaussian noise of deviation {self.deviation:g}; "

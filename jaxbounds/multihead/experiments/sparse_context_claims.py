@@ -39,7 +39,7 @@ The changed signs reverse the order of any two numbers of heads, and of any two 
 
 
 def _faster_than_one_over_k(dataset: xr.Dataset) -> xr.Dataset:
-    """Return data in which the loss falls like k^-2."""
+    """Return data with each loss divided by its step k."""
     return dataset.assign(log10_train_loss=dataset.log10_train_loss - np.log10(dataset.step))
 
 

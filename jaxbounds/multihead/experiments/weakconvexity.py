@@ -144,15 +144,15 @@ def run(
     folder: str | Place | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Compute the ratios -lambda_min / L for each (arm, H, seed, step, block of parameters).
+    """Compute -lambda_min(Hess L) / L for each (arm, H, seed, step, block of parameters).
 
     An arm is one way to make H attention heads.
 
     The run stores the result of each finished pair (arm, H) in `folder`.
 
     Raises:
-        Refused: if the records do not increase from 0, or a stored file is damaged or from another
-            run.
+        Refused: if the step numbers `config.records` do not increase from 0 or more, or a stored
+            file is damaged or from another run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
         raise Refused(
@@ -197,7 +197,7 @@ def run(
 
 
 def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
-    """Compute, for each seed, the slope of log ratio against log H at one recorded step.
+    """Compute, for each seed, the slope of log(-lambda_min / L) against log H at one recorded step.
 
     `record` is the index of a recorded step; by default 0, the first recorded step.
     """

@@ -33,7 +33,7 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return a box of variables A = B with values 1, -1, .., -1, for bounds on kappa_3(A, B, B).
+    """Return a box of distributions of A = B = (1, -1, .., -1), for bounds on kappa_3(A, B, B).
 
     A point of the box is a vector of logits, from which the outcomes' probabilities follow. The
     logit of the last outcome is 0. The logits of the other outcomes are at most 4 in absolute

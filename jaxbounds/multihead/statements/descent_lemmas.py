@@ -34,10 +34,9 @@ from jaxbounds.multihead.statements.run_instances import head_count, on_runs, wo
 from jaxbounds.multihead.tied import tied_risk
 
 GRID = 5
-"""The number of points of a segment at which the check evaluates the loss to find its maximum.
-
-A larger number of points makes this lower estimate of the maximum more accurate. A lower estimate
-on the right side of Lemma 8 makes the check stricter than the lemma.
+"""The check evaluates the loss at this many points of each segment to estimate the loss's maximum.
+A larger number of points makes the estimate more accurate. A lower estimate on the right side of
+Lemma 8 makes the check stricter than the lemma.
 """
 
 MEASURABLE = 1e5

@@ -28,7 +28,7 @@ def _oracle(size: Size) -> Instance:
 
 
 def _relevant_tokens(instance: Instance, size: Size) -> Sides:
-    """Compare the least y <u_t, mu_y> over y and t, for U and for U* scaled to the norm of U."""
+    """Compare the minimum of y <u_t, mu_y> over labels y and rows t: for U, and for scaled U*."""
     U, patterns = instance["U"], instance["S"] * jnp.eye(2, size["d"])
     labels = jnp.asarray([1.0, -1.0])
     worst = lambda projection: jnp.min(projection @ patterns.T * labels[None, :])

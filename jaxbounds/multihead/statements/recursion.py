@@ -45,10 +45,9 @@ from jaxbounds.multihead.statements.segments import PAIRS
 from jaxbounds.multihead.tied import tied_norm
 
 GRID = 5
-"""The number of points of a segment at which the check evaluates a function to find its maximum.
-
-A larger number of points makes this lower estimate of the maximum more accurate. The right sides
-are lower estimates, so the tests are stricter than (19) and (20).
+"""The check evaluates a function at this many points of each segment to estimate the function's
+maximum. A larger number of points makes the estimate more accurate. The estimate lowers the right
+sides, so the check is stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)

@@ -1,4 +1,4 @@
-"""(115) and (116): the margin along W*, and its mean over alpha in [-1, 1] or alpha = +-1."""
+"""Equations (115) and (116): the margin along W*, and its mean over alpha in [-1, 1] or {-1, 1}."""
 
 from collections.abc import Sequence
 

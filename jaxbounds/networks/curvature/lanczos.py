@@ -278,7 +278,8 @@ def steps(
     Args:
         operator: the operator, a linear map.
         key: the random key that draws a random direction when the Krylov space is exhausted.
-        state: the factorisation before the steps; if `hosted`, its arrays are donated.
+        state: the Krylov factorisation before the steps. If `hosted` is true, JAX reuses (donates)
+            its arrays.
         count: the number of products of the matrix with vectors.
         hosted: whether the loop runs in Python, around an operator that is a compiled program.
         mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.

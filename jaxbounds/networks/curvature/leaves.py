@@ -181,9 +181,9 @@ class Selection:
         return self._unflatten(leaves)
 
     def vector_of(self, tree: Params, /) -> Float[Array, " n"]:
-        """Return the vector of a pytree like the parameters; entries at fixed leaves are ignored.
+        """Flatten a pytree like the parameters to a vector, without the entries of fixed leaves.
 
-        The function finds leaves by path, so the state of a module may replace the module.
+        The function finds leaves by path, so `tree` may be a module or the module's state.
 
         Raises:
             Refused: if a parameter is missing, has another shape, or is not an array of real

@@ -51,14 +51,14 @@ def measured(
     measure: Measure, point: Point, operator: Callable[[], Any], /, *, memory_limit: float,
     key: jax.Array | None,
 ) -> dict[str, float]:  # fmt: skip
-    """Return a dictionary of the numbers that one measure gives at a point.
+    """Compute one measure, such as the gradient's norm, at a point; return a dictionary of numbers.
 
     Args:
         measure: the measure to compute. For "extremes" the dictionary is empty, because every
             record contains the extreme eigenvalues anyway.
         point: the loss with its parameters and batches.
-        operator: a function that makes the `Curvature`, for a measure that the user gives as a
-            function of a `Curvature`.
+        operator: a function without arguments that makes the `Curvature` to which a user's own
+            measure is applied.
         memory_limit: the largest number of bytes that the measure may need.
         key: the random key that draws start vectors and probes.
     """

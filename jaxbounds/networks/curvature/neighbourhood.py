@@ -65,7 +65,7 @@ def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
 
 
 def _ascent_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
-    """Return the loss, its rise in each ascent, the last gain, SAM's rise and the best point."""
+    """Return the loss, its rise in each ascent, the last gain, the rise of SAM, the best point."""
     origin, radius = problem.point, dynamic["radius"]
     at = lambda e: problem.value(origin + e)
     loss, slope = jax.value_and_grad(at)(jnp.zeros_like(origin))

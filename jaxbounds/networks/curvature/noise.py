@@ -98,16 +98,16 @@ def gradient_noise(
     filter: Filter | None = None,
     memory_limit: float = LIMIT,
 ) -> GradientNoise:
-    """Estimate the variance of an example's gradient, and the simple noise scale, with errors.
+    """Estimate the variance of an example's gradient and the noise scale, with standard errors.
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch.
         params: the parameters of the network; see `Curvature`.
         data: a list of batches of equal shape, or one pytree of examples (n, ...).
-        batches: the batches, if `data` would be mistaken for one batch.
+        batches: the list of batches, if the argument `data` would read the list as one batch.
         batch_size: the number of examples in a batch that is cut from one pytree; for 1, the
             function compares the gradients of single examples.
-        filter: selects the parameters; the default selects all parameters.
+        filter: the filter that selects the parameters; the default selects all parameters.
         memory_limit: the largest number of bytes that the computation may need.
 
     Raises:

@@ -104,7 +104,7 @@ def _sampled(
 
 
 def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tuple:
-    """Return the exact trace in the shared Krylov space, and estimates of the trace outside of it.
+    """Return the exact trace within the Krylov space, and estimates of the trace outside of it.
 
     The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
     Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the Krylov

@@ -78,7 +78,7 @@ def preconditioned(
         params: the pytree of arrays with which the optimiser was initialised.
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
-        decay: the decay rate beta_2 of the optimiser, without a unit. A larger decay rate corrects
+        decay: the decay rate beta_2 of the optimiser's second moment. A larger decay rate corrects
             the bias of early moments more strongly. If the state does not count steps (rmsprop),
             the function uses the second moment without bias correction.
         epsilon: the constant epsilon of the optimiser, in units of the gradient. A larger epsilon

@@ -47,10 +47,11 @@ A larger value leaves more small violations undecided. MARGIN must exceed the ro
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""The search looks for points at which both sides of the claim are equal. The search looks for
-equality in each box narrower than NARROW with a margin below CLOSE, and in each box narrower than
-VERY_NARROW. NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction
-of the claim's larger side. Larger fractions make the search look in more boxes.
+"""The search looks for points at which both sides of the claim are equal. The search looks in each
+box whose width is below VERY_NARROW. The search also looks in each box whose width is below NARROW
+and whose margin (rhs - lhs) is below CLOSE. NARROW and VERY_NARROW are fractions of the whole box's
+width, and CLOSE is a fraction of the claim's larger side. Larger fractions make the search look in
+more boxes.
 """
 
 
@@ -233,7 +234,7 @@ class Touching(Protocol):
         """Tell whether the search for regions around points of equality has used up its tries."""
 
     def find_region(self, box: Box) -> bool:
-        """Look in a box for a region with a proof; tell whether the search found a region."""
+        """Search a box for a region with a proof of rhs - lhs >= 0; tell whether there is one."""
 
     def settles(self, box: Box) -> bool:
         """Tell whether one proof shows the claim on the whole box, without splitting the box."""

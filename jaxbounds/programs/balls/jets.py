@@ -191,7 +191,7 @@ class Jets:
         return out
 
     def apply(self, name: str, *entries: Jet) -> Jet:
-        """Apply the function that belongs to the named primitive.
+        """Return the jet of a primitive's result, from the jets of the operands.
 
         Raises:
             NotSupported: if this module has no Taylor series for the primitive.

@@ -35,7 +35,7 @@ Rule = Callable[[JaxprEqn, Values, Any], Values]
 
 
 def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape without the folded axes, and one row of entries for each result."""
+    """Return the shape without `axes`, and a matrix whose rows hold the entries to be reduced."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     count = int(np.prod(shape, dtype=int))

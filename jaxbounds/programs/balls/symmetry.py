@@ -25,7 +25,7 @@ from jaxbounds.programs.balls.scalars import Scalars
 from jaxbounds.programs.balls.values import OPEN, NotSupported, Reading, Undecided, reals
 
 Form = tuple[Fraction, ...]
-"""The coefficients of a linear form in the flow's weights, one for each coordinate of the box."""
+"""The coefficients of a linear form in a scaling flow's weights; each coordinate has one weight."""
 
 
 class Law(NamedTuple):
@@ -317,7 +317,7 @@ def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
 
 
 def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
-    """Return boxes with fewer coordinates; the claim holds on `box` if it holds on these boxes.
+    """Return boxes with fewer coordinates; if the claim holds on all of them, it holds on `box`.
 
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets

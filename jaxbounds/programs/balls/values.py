@@ -142,8 +142,9 @@ def _digits(dtype: Any) -> int:
 
 
 SINGLE = 24
-"""The number of binary digits of float32. A float64 with at most this many digits may come from a
-float32. A larger number treats more constants as rounded.
+"""The number of binary digits of float32. A float64 constant with at most this many binary digits
+may be a converted float32. A larger number treats more float64 constants as rounded float32
+numbers.
 """
 
 

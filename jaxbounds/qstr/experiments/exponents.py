@@ -122,7 +122,8 @@ def regression_exponent(
 
     Args:
         lengths: the prompt length N of each mean; at least three different lengths.
-        means: the mean number of samples at each length; no run may be censored.
+        means: the mean number of samples at each length, over runs that all reached their
+            threshold.
 
     Raises:
         Refused: if there are fewer than three lengths.

@@ -89,7 +89,8 @@ SETTINGS = {
 """A dictionary from each panel to the settings in the caption of Figure 1."""
 
 HONEST = "_honest"
-"""The suffix of the variables whose test prompts follow the law of the training prompts."""
+"""The suffix of variables measured on test prompts with the distribution of the training
+prompts."""
 
 
 def panel_of(dataset: xr.Dataset, /) -> str:
@@ -138,9 +139,9 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
 
 
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
-    """Return each run's number of samples (censored runs: a bound), and if any is censored.
+    """Return each run's number of samples, and whether any of these numbers is a lower bound.
 
-    The lower bound is the number of samples on which the run was trained.
+    For a run that did not learn, the lower bound is the number of samples on which it was trained.
     """
     part = dataset.sel(architecture=name, N=N)
     known = np.isfinite(part.samples)

@@ -111,7 +111,7 @@ def _masks(q: int, config: Phase) -> dict:
 
 
 def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return trained risks and lower bounds at one sparsity q, with axes (attention class, H)."""
+    """Return networks' risks and lower bounds at one sparsity q, with axes (attention class, H)."""
     shape = 2, len(config.heads)
     keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
     train = lambda key, mask: _train(key, mask, q, config)

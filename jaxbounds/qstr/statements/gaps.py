@@ -50,7 +50,7 @@ def _counts_sample(key: Array, size: Size) -> Instance:
 
 
 def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
-    """Return a zero vector with an entry for each weight, and the map from vectors to weights."""
+    """Return all weights of the network as a zero vector, and the map from vectors to weights."""
     return ravel_pytree({name: jnp.zeros(one.shape_at(size)) for name, one in WEIGHTS.items()})
 
 

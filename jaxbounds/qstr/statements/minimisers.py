@@ -61,7 +61,7 @@ def _allowed(network: TwoLayer, depth: int) -> float:
 
 @functools.partial(jax.jit, static_argnames=("width", "depth"))
 def _in_the_family(network: TwoLayer, i: Instance, width: int, depth: int) -> Array:
-    """Return the largest L^2 |U|_F^2 of networks of `width` units and this network's norm.
+    """Return the largest L^2 |U|_F^2 of networks with `width` units and the norm of `network`.
 
     The norm is the least norm of the given network, padded with zero units. If the network does not
     pass through the samples, the result is infinite.

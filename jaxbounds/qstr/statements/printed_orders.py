@@ -20,8 +20,8 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""A form doubles its growing parameter this many times (n grows 4-fold instead). A larger number
-takes more time.
+"""For each form (version of a claim), the growing parameter is doubled this many times; n grows
+4-fold each time. A larger number takes more time.
 """
 SAMPLES = 2.0**80
 """The number n of prompts at the start, before a parameter is doubled. A larger number makes every

@@ -59,7 +59,7 @@ def _truncated(i: Instance, size: Size) -> Sides:
     """Compare truncation errors, moments and tails with their bounds, by quadrature.
 
     The network has one head, and the prompt has two normal tokens. The moment and the tail of the
-    largest token are those of N tokens.
+    largest token are computed for a prompt of N tokens.
     """
     tail, N, d = float(i["tail"]), round(math.exp(i["log_N"])), int(i["d"])
     setting, many = excess.Setting(N=2, d=1, q=1), excess.Setting(N=N, d=d, q=1)

@@ -121,7 +121,7 @@ def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
 
 
 def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide which bounds depend on T.
+    """Decide which bounds depend on the sequence length T.
 
     A bound that is clipped at the trivial value gives no information about T.
     """

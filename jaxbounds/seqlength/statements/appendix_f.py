@@ -2,11 +2,11 @@
 
 The disproof covers norms over rows and over columns, and projections on the l_1 ball and on the l_2
 ball. The networks have one layer and a constant [CLS] token, and they differ only in row 0 of W_QK,
-as in the module `packings`. Every other matrix has one row or one column, short enough for the
-printed norms of both orientations. All tokens are in the l_1 ball. All tokens lie in both balls, so
-the projection Pi_norm on either ball changes no row. Two faults of the corollary cause the
-disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9). The first layer's cover of W_v
-holds only for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
+as in the module `packings`. Every other weight matrix has one row or one column, and satisfies the
+norm bounds over rows and over columns. All tokens lie in the l_1 ball, and so in the l_2 ball.
+Therefore the projection Pi_norm on either ball changes no row. Two faults of the corollary cause
+the disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9). The first layer's cover of
+W_v holds only for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
 networks.
 """
 

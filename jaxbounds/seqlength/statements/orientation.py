@@ -194,7 +194,7 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """Return the counterexample; the images of its maps fill a cube of side 2 in R^n.
+    """Return the counterexample, whose linear maps have outputs that fill a cube of side 2 in R^n.
 
     The log size of the packing is `ratio` times the printed bound.
     """

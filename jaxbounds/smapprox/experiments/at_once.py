@@ -71,13 +71,13 @@ the remaining time sooner and less reliably."""
 
 @contextmanager
 def counted(total: float, unit: str, /) -> Iterator[Count]:
-    """Yield a function that adds finished work to the progress of a block.
+    """Yield a function that adds finished work to the reported progress of the `with` block.
 
-    Any thread may call this function. The second report is the first to estimate the remaining
-    time, because the work before the first report includes compiling.
+    Any thread may call the yielded function. The first report estimates no remaining time, because
+    the work before the first report includes compiling.
 
     Args:
-        total: the total number of units of work in all threads.
+        total: the amount of work of all threads together.
         unit: the plural noun that names the unit of the work, for example "rays".
     """
     lock = Lock()

@@ -120,16 +120,14 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 class Plan(NamedTuple):
-    """The number of units of work in a sweep whose steps run in chunks.
-
-    The first chunk also includes compiling.
+    """The amount of work that a training sweep reports as its progress.
 
     Attributes:
-        steps: the number of training steps plus one. The additional step measures the state after
-            the last training step.
+        steps: the number of training steps plus one, for the measurement after the last training
+            step.
         chunk: the number of steps between two reports of progress.
-        each: the number of units of work in one step of all training runs that `jax.vmap` trains
-            side by side.
+        each: the amount of work in one step of all training runs that `jax.vmap` trains side by
+            side.
     """
 
     steps: int

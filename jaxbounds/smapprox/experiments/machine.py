@@ -95,8 +95,8 @@ def _find(name: str, missing: str) -> TuringMachine:
 def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
     """Return the states of the network and of the simulator at every step.
 
-    Return also the attention maps and the recovered tape. The run is deterministic. It ignores the
-    argument `key`, which every experiment has.
+    Return also the attention maps and the recovered tape. The run is deterministic, so the function
+    ignores the argument `key`, which every experiment has.
     """
     del key
     compiled = build(config)

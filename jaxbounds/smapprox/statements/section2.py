@@ -45,7 +45,7 @@ THREE_LOSSES = np.array(
         [1.0, 1.0, 0.0],
     ]
 )
-"""The losses of six models on the three points."""
+"""The losses of six models (rows) on the points of `THREE_POINTS`."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Lemma 2.4: its conclusion from (2.3), and why (2.3) and the risk need different epsilons."""
+"""Lemma 2.4 follows from (2.3); the epsilon of (2.3) must differ from the risk's epsilon."""
 
 import functools
 import itertools
@@ -78,9 +78,9 @@ def _missed(eta: Any, n: int) -> Any:
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """Compute Lemma 2.4's sample size n at epsilon = 1/2 - eta.
+    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, where eta defines the distribution.
 
-    The hidden constant and the power of the logarithm are given.
+    The instance gives the constant and the power of the logarithm that O-tilde hides.
     """
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}

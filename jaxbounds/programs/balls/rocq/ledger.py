@@ -236,7 +236,7 @@ class Ledger:
         return self.apply(power(n) if n != 2 else UNARY["square"], ((a,),), index)
 
     def total(self, terms: Sequence[tuple[Real, ...]], index: Sequence[int] = ()) -> Real:
-        """Record a sum of products; a sum of more than `TERMS` terms needs several definitions."""
+        """Record a sum of products; for more than `TERMS` products, record sums of partial sums."""
         kept = []
         for term in terms:
             for x in term:

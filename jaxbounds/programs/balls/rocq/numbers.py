@@ -80,7 +80,7 @@ def decimal_text(x: Decimal, /) -> str:
 
 
 def fraction_text(x: Fraction, /) -> str:
-    """Return a fraction as text, without parentheses."""
+    """Return a fraction as text without parentheses, such as "1 / 3"."""
     return str(x.numerator) if x.denominator == 1 else f"{x.numerator} / {x.denominator}"
 
 

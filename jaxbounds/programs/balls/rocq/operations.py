@@ -180,7 +180,7 @@ def _of_terms(fold: Callable, times: Callable) -> Callable:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of products, with the interface of an `Operation`."""
+    """A sum of products, with the methods of an `Operation`."""
 
     cost: int
     name: str = "sum"
