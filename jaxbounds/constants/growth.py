@@ -24,8 +24,8 @@ FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 1
 the balls stay narrow.
 """
 STILL = arb("1e-12")
-"""A ratio lhs/rhs counts as settled (converged) if the ratio changes by less than this share between the
-last two scales. If this share is larger, more ratios count as settled.
+"""A ratio lhs/rhs counts as settled (converged) if the ratio changes by less than this share
+between the last two scales. If this share is larger, more ratios count as settled.
 """
 ENOUGH = arb("1e-30")
 """The search stops measuring larger scales if the relative change of lhs/rhs between two scales is

@@ -52,7 +52,7 @@ def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
 
 
 def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Move the second of two points so that a factor from .9 to 1e-8 multiplies their distance."""
+    """Move the second of two points so that their distance shrinks by a factor from .9 to 1e-8."""
     factor = 10.0 ** -rng.uniform(0.05, rng.choice([0.5, CLOSEST]), size=len(own))
     return own + _along(factor, own) * (other - own)
 

@@ -42,7 +42,7 @@ UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 
 
 def edge(statement: Statement, /) -> float:
-    """Return the value above which an instance violates the claim: 1 + tolerance for a bound.
+    """Return the largest value that does not violate the claim: 1 + tolerance for a bound.
 
     For `=` the limit is a thousand tolerances. A difference of one to a thousand tolerances is
     neither rounding nor a clear violation.

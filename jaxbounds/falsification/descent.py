@@ -105,7 +105,7 @@ def rows_of(batch: Any, /) -> int:
 
 
 def taken(batch: Any, index: Any, /) -> Any:
-    """Return the chosen rows (instances) of a batch of instances."""
+    """Return the instances of a batch at the given row indices."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
 

@@ -138,7 +138,7 @@ def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | Non
 
 
 def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) -> Instance:
-    """Return the draws of one sampler at one size."""
+    """Return random instances (draws) from one sampler at one size."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
     # A limit uses equal keys at all sizes, so that instances of one shape stay the same.

@@ -28,7 +28,7 @@ class Reason(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Return the first few paths as one line of text."""
+        """Return the first few parameter paths as one line of text."""
         return listed(self.paths) if self.paths else ""
 
     def __str__(self) -> str:

@@ -213,7 +213,7 @@ class Applicability(NamedTuple):
     unseen: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return as text the reasons against a bound, or the bound, the norms and the unseen parts."""
+        """Return as text: reasons against a bound, or the bound, the norms and the unseen parts."""
         shown = ["does not apply:"] if self.reasons else ["applies"]
         shown += map(str, self.reasons)
         if self.certificate:

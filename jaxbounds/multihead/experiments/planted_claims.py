@@ -1,4 +1,4 @@
-"""The claims of Appendix G about Figures 4 and 5, decided on their data."""
+"""The claims of Appendix G about Figures 4 and 5, decided on the figures' data."""
 
 from collections.abc import Sequence
 

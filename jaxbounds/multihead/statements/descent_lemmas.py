@@ -201,8 +201,9 @@ def around_descent(size: Size) -> Instance:
 
     The n sequences are equal, and one of the labels differs from the other labels. The step sizes
     of both runs are close to the largest one that (68) allows. Let x be the common token, and a =
-    eta T ||x||^2. After the step, the loss is (2 l(z) + l(-z)) / 3 with z = a / 6. Inequality (68)
-    says that this loss is at most log 2 - a / 72, which is true up to a = 4.0760.
+    eta T ||x||^2. After the step, the loss is (2 l(z) + l(-z)) / 3 with the logistic loss l and z =
+    a / 6. Inequality (68) says that this loss is at most log 2 - a / 72, which is true up to a =
+    4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # slow to import
     import optax
 
 STEPS = 100
-"""The number of steps of the training runs whose iterates the statements are checked on.
+"""The number of steps of the training runs whose iterates serve as instances of the statements.
 
 A larger number of steps takes more time.
 """

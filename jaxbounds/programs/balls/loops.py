@@ -38,7 +38,7 @@ def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Run a program that an equation calls, such as jit; its custom derivative has no effect.
 
     Raises:
-        UnknownParametersError: if the equation of the program holds no program.
+        UnknownParametersError: if the equation holds no program.
     """
     wanted, inner = tuple(map(run.used, eqn.outvars)), called_program(eqn)
     if isinstance(inner, ClosedJaxpr):

@@ -20,8 +20,8 @@ from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
 
 SECONDS = 60.0
-"""A cell (one architecture at one N) is stored at intervals of this many seconds. A larger number
-stores less often.
+"""The run stores a cell (one architecture at one N) again after this many seconds. A larger number
+stores less often, so an interruption loses more work.
 """
 
 

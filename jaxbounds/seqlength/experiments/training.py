@@ -1,10 +1,9 @@
 """Resumable training on the sparse majority task.
 
-One program trains all runs of one sequence length together. In one step of the sweep, each run
-trains for several epochs and validates once. One compiled program trains all runs of a length,
-although each run (lane of the sweep) has its own learning rates and data. The training uses the
-short form of the network, from the module `majority_model`. The short form of the network computes
-equal outputs directly from the bits, without the embedded tokens.
+One compiled program trains all runs of one sequence length together, each with its own learning
+rates and data. In one step of this sweep, each run trains for several epochs and validates once.
+The training uses the short form of the network, from the module `majority_model`. The short form of
+the network computes equal outputs directly from the bits, without the embedded tokens.
 """
 
 from dataclasses import replace

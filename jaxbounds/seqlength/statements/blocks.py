@@ -87,7 +87,7 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
     """Return a layer and a copy that differs only in W_c.
 
-    The outputs are so short that the projection Pi_norm leaves them unchanged.
+    The norms of the outputs are so small that the projection Pi_norm leaves them unchanged.
     """
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}

@@ -140,7 +140,7 @@ def _calculator(config: Learn, name: str) -> float:
 
 
 def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
-    """Decide whether a mean over samples is below a limit. Return also a text about the decision.
+    """Decide whether a mean over samples is below a limit; return also a text about the decision.
 
     The claim stays open if the mean is less than two standard errors from the limit, or if there
     are fewer than three samples.

@@ -218,7 +218,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
 
 
 def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
-    """Plot the tape at each step as a row: the known symbols, and a box around the head's cell."""
+    """Plot the tape at each step as a row of symbols, with a box around the head's cell."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch, Rectangle
 

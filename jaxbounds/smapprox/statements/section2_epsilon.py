@@ -61,10 +61,7 @@ def _of_chosen(losses: Array, samples: Array) -> Array:
 
 @functools.cache
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return all samples.
-
-    For each target, return the losses of the model with the least empirical risk on each sample.
-    """
+    """Return all samples, and the losses of the models of least empirical risk for each target."""
     every = np.array(list(itertools.product(range(3), repeat=n)))
     with ensure_compile_time_eval():
         return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
