@@ -428,7 +428,7 @@ def _with_worst(
 def _closest(statement: Statement, column: Column, row: int) -> int:
     """Return the row of the worst instance with the same ratio as the instance in `row`.
 
-    Of the instances with this ratio, the worst instance has the largest lhs - rhs. All ratios to a
+    The worst of the instances with this ratio has the largest lhs - rhs. All ratios to a
     zero side are equal, so only the differences tell which instance is the worst.
     """
     m = column.measured
