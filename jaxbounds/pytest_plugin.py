@@ -26,9 +26,9 @@ _MODULES = pytest.StashKey[dict[Path, str]]()
 
 
 class NotAsRecorded(Exception):
-    """A verdict on a statement differs from the recorded one.
+    """A verdict on a statement differs from the recorded verdict, or a declaration has a fault.
 
-    The message names the verdict and reason.
+    The message names the verdict and reason, or the faults.
     """
 
 
@@ -131,7 +131,7 @@ class RulesItem(pytest.Item):
         self.add_marker("jaxbounds")
 
     def runtest(self) -> None:
-        """Check the paper's declarations for faults.
+        """Check that the declarations in the paper's file have no faults.
 
         Raises:
             NotAsRecorded: if a declaration has a fault.

@@ -226,7 +226,7 @@ class Equalities:
         return any(region.holds(point, point) for region in self.regions)
 
     def holds(self, box: Box) -> bool:
-        """Return whether a box is in a proved region."""
+        """Return whether a box lies inside one region on which the claim is proved."""
         return any(region.holds(box.lower, box.upper) for region in self.regions)
 
     def cut(self, box: Box) -> tuple[int, float] | None:

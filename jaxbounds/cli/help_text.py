@@ -42,7 +42,7 @@ def _is_framed(part: str) -> bool:
 
 @contextlib.contextmanager
 def wrapped(arguments: list[str], /) -> Iterator[None]:
-    """Wrap the long lines that a block prints, if the arguments ask for a help text.
+    """Wrap the long lines that a `with` block prints, if the arguments ask for a help text.
 
     The parser of options writes each paragraph of a help text into one line.
     """

@@ -92,7 +92,7 @@ class Screen:
         Plain(stderr=True).print(f"{line} ({self.left()})", soft_wrap=True)
 
     def left(self) -> str:
-        """Estimate the remaining time from the time so far, including unfinished statements."""
+        """Return words for the time left, estimated from the mean time of the judged statements."""
         total, kept = len(self._names), self._kept
         judged = len(self._done) - kept
         rest = total - len(self._done)

@@ -37,7 +37,7 @@ class Stream:
     """
 
     def __init__(self, stream: Any, *, ends: bool = True) -> None:
-        """Wrap a stream; if `ends` is false, the command goes on after the reader is gone."""
+        """Wrap a stream; if `ends` is false, a broken pipe (no reader) does not end the command."""
         self._stream, self._ends = stream, ends
         self.problem: OSError | None = None
 

@@ -69,7 +69,7 @@ class Round(NamedTuple):
 
 
 def stamps_of(files: Iterable[Path], /) -> Stamps:
-    """Return the stamps of the files and folders that exist."""
+    """Return the stamps (length, times, ids) of the given files and folders that exist."""
     found: Stamps = {}
     for file in files:
         with contextlib.suppress(OSError, ValueError):

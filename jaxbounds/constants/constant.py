@@ -343,7 +343,7 @@ class _Settling:
         return found, best
 
     def others(self, points: list[Point], *, until: float) -> list[Point]:
-        """Raise lhs/rhs from one start of each kind, and return the resulting instances."""
+        """Raise lhs/rhs from one starting instance of each kind; return the improved instances."""
         top, more = max(p.ratio for p in points), list[Point]()
         for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
             if time.process_time() > until:

@@ -1,4 +1,4 @@
-"""The dependence of a constant on the sizes: one exponent for each axis that varies."""
+"""Fit how a constant depends on the sizes: one exponent for each size that varies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

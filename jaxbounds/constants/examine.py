@@ -72,7 +72,7 @@ ROUNDS, ROUNDED = 12, 256
 entries of a rounded instance. The time of a round grows with the square of the number of entries.
 More rounds give rounder instances."""
 MOST = 256
-"""The number of instances that the search measures between two looks at the clock.
+"""The number of instances that the search measures between two checks of its time limit.
 
 If this number of instances is larger, the search may exceed its time limit by more.
 """
@@ -212,10 +212,10 @@ def _best_of(
 def said(
     problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None
 ) -> AtSize:
-    """Return the finding about the point with the largest ratio lhs/rhs.
+    """Describe the supremum of lhs/rhs at one size, from the point with the largest ratio.
 
     Args:
-        problem: the inequality at its size.
+        problem: the inequality, for instances of one size.
         best: the point with the largest ratio, as `best_of` returned it.
         points: all points, among which the function counts the points with the best ratio lhs/rhs.
         where: the kind of supremum (a key of `MEANING`) if the caller knows it; if None, the best
@@ -455,7 +455,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Return a closed form of lhs/rhs if its digits are certain and its supremum is settled."""
+    """Return a closed form of the largest lhs/rhs if its digits and kind of supremum are sure."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None

@@ -1,9 +1,9 @@
 """Decide whether a ratio lhs/rhs grows without bound along a scale, from certified values.
 
 The scales are 2^m, and ball arithmetic (interval arithmetic) measures the ratio lhs/rhs up to m =
-2^120. Up to the largest scale a ratio lhs/rhs converges even if its distance to the limit is
-1/log(scale), or the root of 1/log(scale). A ratio lhs/rhs that still changes at the end counts
-neither as a limit nor as unbounded.
+2^120. If the distance of lhs/rhs to a limit is 1/log(scale), or the root of 1/log(scale), lhs/rhs
+hardly changes at the largest scales. A ratio lhs/rhs that still changes at these scales counts
+neither as convergent nor as unbounded.
 """
 
 import itertools
@@ -92,7 +92,7 @@ def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
 
 
 def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
-    """Tell whether lhs/rhs grows as a power of log(scale), with exponents that do not decay."""
+    """Tell whether lhs/rhs grows like a power of log(scale) whose exponent does not fall."""
     far = [(m, v) for m, v in logs if m >= FARTHER[4]]
     if len(far) < 4:
         return False

@@ -57,8 +57,8 @@ DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
 """The length, relative to the moved entries, of tiny test moves of all coordinates at once. A
-constant is settled only if no tiny move makes the ratio lhs/rhs smaller. If the tiny moves have a
-larger length, fewer constants count as settled.
+constant counts as settled only if lhs/rhs stays as large under the tiny moves. If the tiny moves
+have a larger length, fewer constants count as settled.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
@@ -184,7 +184,7 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """Return an instance equal to `place` up to last digits at which tiny moves keep lhs/rhs.
+    """Return `place`, or an instance with other last digits, at which tiny moves keep lhs/rhs.
 
     At a jump of the ratio lhs/rhs, rounding may give the value on the wrong side of the jump. The
     function looks for an instance next to the jump, at which rounding does not change the ratio

@@ -82,8 +82,8 @@ instances as plain.
 """
 FAR = 2.0 ** (max(STEPS) - 1)
 """If a sequence of projected instances changes an array by at least this factor, the array moves to
-0 or to infinity. If the array changes by a smaller factor, the sequence ends at the edge of the
-array's set. A larger value makes more sequences count as sequences that end at the edge of a set.
+0 or to infinity. If the array changes by a smaller factor, its set (declared by the claim) stops
+the array. A larger value counts more arrays as stopped by their set.
 """
 LEAVES = 6
 """If an instance has at most this many float arrays, the search also scales each array alone.

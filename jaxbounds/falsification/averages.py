@@ -16,7 +16,7 @@ The mean may not exist if a is at most NO_MEAN, and the variance may not exist i
 NO_VARIANCE. Larger exponents leave more claims undecided.
 """
 UNSEEN = 10
-"""`_at_most` multiplies its estimate of the unseen tail's contribution by this factor.
+"""`_at_most` multiplies its estimate of the undrawn tail's share in the mean by this factor.
 
 A larger factor leaves more claims undecided.
 """

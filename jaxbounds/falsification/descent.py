@@ -211,7 +211,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """Decrease the ratio of the sides from the best starting points until progress ends.
+        """From the best starts, decrease the ratio of the sides until the ratio stops falling.
 
         Args:
             first: the starting points of the search, with their measurements.

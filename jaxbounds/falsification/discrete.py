@@ -60,7 +60,7 @@ If the number is larger, the engine counts fewer programs with such loops as sho
 
 
 def is_little_work(program: Jaxpr, times: float, /) -> bool:
-    """Return whether a program is short enough to run `times` times."""
+    """Return whether a program has few enough operations to run `times` times."""
     work = executed(program)
     if math.isinf(work):
         work = LOOPS * sum(1 for _ in equations(program))

@@ -215,7 +215,7 @@ def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) ->
 
 
 def _constant_sides(statement: Statement, lhs: Reals, rhs: Reals) -> str:
-    """Return the reason why constant sides are no evidence, with advice."""
+    """Return the reason and advice for sides that are equal at all random instances."""
     said = "constant over all draws, at least up to rounding"
     if statement.kind == "inequality" and np.allclose(lhs, rhs, rtol=CLOSE, atol=CLOSE):
         zero = not np.any(lhs) and not np.any(rhs)

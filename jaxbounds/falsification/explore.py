@@ -405,7 +405,7 @@ def _steps_for(points: int | None, steps: int) -> int:
 def _with_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
 ) -> Searched:
-    """Search by the moves of `close_moves`, and add the results to `searched`."""
+    """Search by the moves of `close_moves`; return `searched` with the results added."""
     look_between(bench, pool, at[1])
     found, distant = search_close(bench, pool, budget, at)
     far = tuple(DistantInstance(at[1], instance) for instance in distant)
@@ -474,9 +474,9 @@ def _slopes(
 
 
 def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
-    """Return a function that computes `slopes` (scores and gradients) for a batch.
+    """Return a function that computes the scores of instances and the scores' gradients.
 
-    If the claim promises entries (`there_is`), the function uses the best values of these entries.
+    If the claim says that entries exist (`there_is`), the function inserts their best values.
 
     The gradient of a minimum over finitely many points is the gradient at the best point.
     """

@@ -1,4 +1,4 @@
-"""Decide a bound with a worst ratio of one up to rounding, if the form names no equality case."""
+"""Judge a bound whose largest ratio is one up to rounding, if its form names no equality case."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -262,7 +262,7 @@ def beside(
 
 
 def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> np.ndarray:
-    """Return the ratio at the projected instance, which does not use the set's tolerance.
+    """Return the ratio of the sides at the instance projected onto its sets without tolerance.
 
     The result is empty if the statement has no projection.
     """

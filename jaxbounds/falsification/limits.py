@@ -31,8 +31,8 @@ logarithm, the ratio of the two extrapolated limits is small.
 STEADY, FALLS = 0.97, 0.05
 """Criteria for a distance between the sides that falls like a slow power law. Three successive
 local exponents are at least FALLS, and the ratios of successive exponents lie between STEADY and
-its inverse. Larger values accept fewer power laws. Two steps between sizes cannot suffice: if the
-sides are about to cross, two steps look like a slow power law.
+its inverse. Larger values accept fewer power laws. Two exponents do not suffice: before the sides
+cross, two exponents look like a slow power law.
 """
 
 

@@ -1,7 +1,7 @@
 """Measure a statement on one instance: each form's ratio, and whether the instance is evidence.
 
-A form is one version of the claim. An instance counts as evidence if it meets the hypotheses and
-its sides exceed their stated error.
+A form is one version of the claim. An instance counts as evidence if it meets the hypotheses, and
+the sides exceed the error that `evaluate` states.
 
 A program computes a `Reading`, which holds the sides and the hypotheses. A separate function
 compares the sides of all forms at once. For NumPy instances the comparison runs in NumPy, without a

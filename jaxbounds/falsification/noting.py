@@ -23,7 +23,7 @@ from jaxbounds.falsification.programs import UNKEPT, Programs
 
 
 class Few(NamedTuple):
-    """The rows of one batch on which the engine records values.
+    """The few instances of one batch on which the engine records values.
 
     Attributes:
         at: the index of the instances' size, and the source of the instances (for example a
@@ -63,7 +63,8 @@ def noted_alone(
     Args:
         statement: a statement of a claim of any kind.
         seed: the seed of the random draws.
-        programs: the compiler, which may store random draws.
+        programs: the object that runs functions over batches, and may store compiled programs and
+            draws.
     """
     found: list[Row] = []
     with float64_on_cpu():

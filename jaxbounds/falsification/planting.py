@@ -37,9 +37,10 @@ change such results."""
 
 @contextlib.contextmanager
 def replaced(function: Judged) -> Iterator[None]:
-    """Replace a function in its module or class by a wrapper, during a `with` block.
+    """Replace a function by a wrapper that can return wrong results, during a `with` block.
 
-    The wrapper multiplies the results by the function's factor in `FACTORS`.
+    If `FACTORS` holds a factor for the function, the wrapper multiplies the function's results by
+    it.
     """
     owner, at = owner_of(function)
     kept, name = vars(owner)[at], full_name(function)

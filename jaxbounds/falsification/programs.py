@@ -54,7 +54,7 @@ limit fills more disk."""
 class _Options:
     """The options of `CHEAP` that the installed compiler knows.
 
-    The function `trace_watch.forget` does not clear this cache.
+    The function `trace_watch.forget` does not clear the stored options.
     """
 
     known: dict[str, Any] | None = None

@@ -181,7 +181,7 @@ class Promises:
         return [leaf[best, each] for leaf in tried.leaves], nothing & tried.outer
 
     def _of_every(self, batch: Instance, index: int) -> Tried:
-        """Try all points of small finite sets, for a few instances at a time."""
+        """Try all values of entries in small finite sets, for a few instances at a time."""
         points = jax.tree.leaves(self.every)
         own = jax.tree.leaves(self._own(batch))
         parts, step = [], max(1, MOST // len(points[0]))

@@ -1,4 +1,4 @@
-"""Decide rates: fit the exponent, and test whether lower-order terms explain a difference."""
+"""Judge rates (claims on growth up to a constant) by a fitted exponent and lower-order terms."""
 
 from typing import NamedTuple
 

@@ -63,8 +63,8 @@ class Bars(NamedTuple):
 
     Attributes:
         values: the values, keyed by instance and then by name, as in `Verdict.values`.
-        bars: a bar for each value, in the same containers as `values`; infinite if rounding decides
-            the value.
+        bars: the rounding error of each value, in the same containers as `values`; infinite if the
+            value jumps when the summands are rounded differently.
     """
 
     values: dict[str, dict[str, Numbers]]

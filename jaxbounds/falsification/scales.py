@@ -64,11 +64,12 @@ positive right side. A larger multiple makes the engine measure more violations 
 
 
 class Judged(NamedTuple):
-    """The measurements of one form (claim version) on some instances, relative to the sides' terms.
+    """The compared sides of one form (claim version) on some instances, relative to their summands.
 
     Attributes:
         value: the comparison of the sides (their ratio, for a bound), as in `Measured.value`.
-        low: the least value that the errors allow, as in `Measured.low`.
+        low: the least ratio (for an identity: difference) that the errors allow, as in
+            `Measured.low`.
         high: the greatest ratio (for an identity: difference) that the errors allow, as in
             `Measured.high`.
         tells: whether the comparison decides the claim, because the error that `evaluate` states is
@@ -175,7 +176,7 @@ def _compared(
         sides: both sides of the claim, of shape (instances, entries).
         size: the size of the terms that both sides sum.
         error: the stated error of the sides of each instance.
-        spread: the amount by which other roundings change the difference of the sides.
+        spread: the change of the difference of the sides when each operation rounds differently.
     """
     (left, right), stated = sides, error[:, None]
     bar = UNITS * size + stated + spread

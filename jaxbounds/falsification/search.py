@@ -136,7 +136,7 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
 
 
 class _Flat:
-    """An array with the float leaves of all chains (runs of the search), one row for each chain."""
+    """A matrix with the float arrays of all chains (runs of the search), one row for each chain."""
 
     def __init__(self, leaves: Sequence[np.ndarray]) -> None:
         self.moving = _moving(leaves)

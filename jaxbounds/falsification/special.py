@@ -21,8 +21,8 @@ LARGE = 2**22
 """A batch of special points takes at most this many bytes. A larger number lets the engine make
 special points of larger instances."""
 SAME = 0.5
-"""Share of the special points in which all leaves get the same kind of change. A larger share
-leaves fewer special points whose leaves get different changes."""
+"""Share of the special points (changed instances) in which all arrays get the same kind of change.
+If this share is larger, fewer special points mix kinds of change."""
 KEPT = 0.25
 """In special points whose leaves (arrays) change in different ways, the share of leaves that stay
 unchanged. If this share is larger, fewer leaves change.

@@ -91,7 +91,7 @@ def _arrays(variables: Any) -> Any:
 
 
 def has_jumps(program: ClosedJaxpr, /) -> bool:
-    """Return whether a program has jumps, or branches on floats."""
+    """Return whether a program has a discontinuous operation, or branches on floats."""
     return any(map(_jumps, equations(program.jaxpr)))
 
 
@@ -101,7 +101,7 @@ def _short(x: np.ndarray) -> bool:
 
 
 Before = Callable[[JaxprEqn, list[Any], Mover], list[Any]]
-"""A function that replaces an equation's operands in one run."""
+"""A function that replaces an equation's operands in one of several parallel runs."""
 
 
 class _Walk:
@@ -332,7 +332,7 @@ def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
-    """Return a mask of the results that certainly have no rounding error."""
+    """Return a mask of the entries of an equation's result that are certainly exact."""
     name = eqn.primitive.name
     if is_exact(name) or not any(map(_floats, ins)):
         return True

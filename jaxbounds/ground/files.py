@@ -204,7 +204,7 @@ def can_be_stored(dtype: np.dtype, /) -> bool:
 
 
 def digest(arrays: Arrays, /, *words: str) -> str:
-    """Return one SHA-256 of named arrays (names, types, shapes and values) and of some words."""
+    """Return one SHA-256 of all named arrays (names, types, shapes, values) and of `words`."""
     total = hashlib.sha256(json.dumps(words).encode())
     for name in sorted(arrays):
         array = arrays[name]

@@ -208,9 +208,8 @@ class Marked:
         """Refuse a file if its content differs from the content that a run wrote.
 
         Raises:
-            Damaged: if the mark (list of written files) has the name, but not the digest of the
-                present content.
-            OSError: if the file of the mark cannot be read.
+            Damaged: if a run wrote the file, and the file's content has changed since.
+            OSError: if the list of the files that runs wrote cannot be read.
         """
         path = self.place(name)
         if not _local(path):  # a comparison would fetch the remote file once more

@@ -327,7 +327,7 @@ class _Maker:
         self._made = {v: eqn for eqn in program.eqns for v in eqn.outvars}
 
     def of(self, atom: Any, *names: str) -> JaxprEqn | None:
-        """Return the equation that makes a variable, if its primitive has one of the names."""
+        """Return the equation that computes a variable; None if `names` lacks its primitive."""
         eqn = None if isinstance(atom, Literal) else self._made.get(atom)
         return eqn if eqn is not None and (not names or eqn.primitive.name in names) else None
 
@@ -407,10 +407,10 @@ def _power_ending(atom: Any, maker: _Maker) -> tuple[IntegerPower, list[Any]] | 
 
 @functools.lru_cache(512)
 def integer_powers(program: Jaxpr, /) -> dict[Any, IntegerPower]:
-    """Return the powers of integers that a program computes, by the variable of each power.
+    """Return a dict from each variable of a program that holds an integer power to this power.
 
     JAX has no primitive for a power of integers with an exponent that the trace does not know. The
-    function omits the powers inside inner programs.
+    function ignores powers in bodies of loops and branches.
     """
     if not any(eqn.primitive.name == "shift_right_logical" for eqn in program.eqns):
         return {}

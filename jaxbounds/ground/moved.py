@@ -186,7 +186,7 @@ class _WithOldNames(SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """A finder for old names of modules, and for modules with attributes that have old names."""
+    """Finds modules by old names, and loads modules whose attributes have old names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -410,11 +410,12 @@ def outdated() -> set[str]:
 
 
 def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[assignment]
-    """Clear the record of dependencies, and return the names of the modules in it.
+    """Forget all recorded dependencies (files, modules); return the names of recorded modules.
 
     Args:
-        different: the dependencies whose state changed. If Python imported a module before the
-            record began, the function returns the module only if the module's own file changed.
+        different: the recorded files and modules whose content changed. If Python imported a module
+            before the recording began, the function returns the module only if its own file
+            changed.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

@@ -122,7 +122,7 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
         share: L / T, the share of relevant tokens.
         tolerance: epsilon, the attention that irrelevant tokens may keep.
         exact: whether the formula has 1 / epsilon - 1 in place of 1 / epsilon. If the scores take
-            only two values, the bound with 1 / epsilon - 1 is attained.
+            only two values, the bound with 1 / epsilon - 1 is an equality.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds

@@ -44,7 +44,7 @@ def listed(names: list[str] | tuple[str, ...], /, most: int = 4) -> str:
 
 
 def holds(leaf: Any, kind: Any, /) -> bool:
-    """Return whether a leaf is an array, or an array's shape, with a dtype of a given kind."""
+    """Return whether a leaf is an array (or only its shape and dtype) of a given kind of dtype."""
     array = isinstance(leaf, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct)
     return array and jnp.issubdtype(leaf.dtype, kind)
 

@@ -92,7 +92,7 @@ def place(paper: str, kind: Kind = "full_size", /) -> Path:
 
 @functools.cache
 def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
-    """Return a dict from the id of each figure of the shipped papers to the figure's record."""
+    """Return a dict from each figure's id to the record of its run, for the shipped papers."""
     found: dict[str, RecordedRun] = {}
     for paper in PAPERS:
         file = place(paper, kind)

@@ -87,7 +87,7 @@ def _power(of: Range, exponent: int) -> Range:
 
 
 def _loses_bits(base: Range, exponent: Range, bits: int) -> bool:
-    """Tell whether an integer power may change if only `bits` bits of the exponent count."""
+    """Tell whether an integer power may change if its exponent keeps only the low `bits` bits."""
     if exponent is not None and exponent[0] >= 0 and exponent[1] < 2**bits:
         return False
     small = base is not None and base[0] >= -1 and base[1] <= 1

@@ -14,7 +14,7 @@ Theory: `retrieval` (A.2), `heads` (Propositions 3 and 21), `label_limits` (afte
 `few_heads`, `two_heads`, `code_rnn`.
 
 ||Theta_QK||_{2,1} is the sum of the l_2 norms of the columns of Theta_QK, which multiply z_j in
-Theta_QK^T z_j. If a docstring means the sum over rows instead, it says so.
+Theta_QK^T z_j. A docstring that means the sum of the rows' l_2 norms says so.
 
 Indices start at 0 in this library: the paper's "i >= N/2" becomes "i >= N/2 - 1". A code such as E3
 is the name of an erratum of the paper; `jaxbounds show qstr.E3` explains this erratum.

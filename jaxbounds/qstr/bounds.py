@@ -22,7 +22,7 @@ Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
-    """Return r_x = sqrt(3 C_x e d log(nN)), the radius that all tokens probably respect.
+    """Return r_x = sqrt(3 C_x e d log(nN)), which bounds all token norms with high probability.
 
     The formula hides no constant.
     """

@@ -146,7 +146,7 @@ class BidirectionalGated(nn.Module):
         """Return the predictions at every position of each prompt.
 
         Raises:
-            Refused: if the cell is unknown.
+            Refused: if `cell` is not a key of `CELLS`.
         """
         if self.cell not in CELLS:
             raise Refused(

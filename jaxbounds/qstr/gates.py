@@ -103,7 +103,7 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 
 
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
-    """Return the rates of Lemma 24's bounds (constants 1), for D = 2 inputs, or 3 with a state.
+    """Return Lemma 24's bounds with all constants 1, for D = 2 inputs, or D = 3 with a state.
 
     The bounds are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D,
     and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W have l_1 norm at most 1/R, and biases are at
@@ -115,7 +115,7 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 
 
 def printed_product_norms(*, de: int, eps: float) -> Norms:
-    """Return the rates of Lemma 22's bounds (every constant is 1).
+    """Return Lemma 22's bounds with all constants 1.
 
     Let u = log(de/eps)/eps. Then the width m is at most de^3 u^2, and |a| <= de^{5/2} u^{3/2} /
     sqrt(m). Rows of W have l_1 norm at most 1, and biases are at most 1. The field `outer` of the

@@ -134,7 +134,7 @@ def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _kind(name: str, weight: np.ndarray) -> str:
-    """Return the kind of a parameter's layer, from the parameter's path or its number of axes."""
+    """Return words for a parameter's layer, such as "attention"; "" for a dense layer."""
     parts = [part.rstrip("0123456789") for part in name.lower().replace("_", "/").split("/")]
     for kind, marks in READS_TOKENS.items():
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):

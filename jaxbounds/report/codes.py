@@ -37,7 +37,7 @@ def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
 
 
 def legend(words: str, paper: Paper, /) -> Text:
-    """Return a line with the explanation for each code in a text; empty without a code.
+    """Explain each code (short name such as S6) in a text on its own line; empty without codes.
 
     Args:
         words: the text in which the codes occur.

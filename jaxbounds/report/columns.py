@@ -165,8 +165,8 @@ COLUMNS = (
     ),
     Column(name="largest size", text=lambda v: v.largest_size, width=26, screen=152, css="largest"),
 )
-"""All columns in their order; `report.rows` makes the cells of the page that hold more than
-text."""
+"""All columns of the table of verdicts, in order; `report.rows` makes the page's cells that hold
+more than text."""
 
 BRIEF = tuple(column for column in COLUMNS if column.brief)
 """The columns that notebooks and audits show."""

@@ -100,9 +100,9 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
     """Count the statements with a failing printed form, for each class of erratum.
 
-    A form is one version of a claim. A statement counts once, for its heaviest erratum. The
-    statement counts as EARLY if only its form of an earlier version of the paper fails, and as
-    NO_ERRATUM if the failing form names no erratum.
+    A form is one version of a claim. A statement counts once, for its heaviest erratum. The class
+    EARLY counts statements of which only the form of an earlier paper version fails. The class
+    NO_ERRATUM counts statements whose failing form names no erratum.
 
     Args:
         paper: the paper.

@@ -100,7 +100,8 @@ def audit(
         timeout: the time limit of each statement, in seconds. If the search refutes no claim in
             this time, the verdict is inconclusive.
         certify: whether to disprove each failing form (a version of a claim) in ball arithmetic,
-            which encloses rounding errors. Needs the optional packages `jaxbounds[certify]`.
+            which encloses rounding errors. The option needs the optional packages
+            `jaxbounds[certify]`.
         on: the engine that judges (local processes, Dask or SLURM), as for `verify`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
             Engines other than "processes" ignore `jobs`.

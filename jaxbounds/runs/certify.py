@@ -143,7 +143,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
     """Yield the result of `work` for each statement.
 
-    If a paper was defined in this process and in no file, this process computes its results itself.
+    If no file defines the paper, other processes cannot load it, and this process does all work.
     """
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(

@@ -137,11 +137,11 @@ def _opened(line: bytes) -> Any:
 
 
 def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
-    """Return the verdicts of a line of the journal.
+    """Return the verdicts in one line of the journal, the file of a run's verdicts.
 
     Raises:
-        Refused: if the line holds no verdicts, or no earlier line has the record of their
-            dependencies.
+        Refused: if the line holds no verdicts, or no earlier line lists the dependencies of the
+            verdicts.
     """
     if not isinstance(value, dict) or not fits(value.get("when"), str):
         raise Refused(

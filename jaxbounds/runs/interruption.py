@@ -88,7 +88,7 @@ _clock = _Clock()
 
 
 def grant(seconds: float, /) -> None:
-    """Set the seconds from SIGTERM to the deadline, until the `interruptible` block ends."""
+    """Set the time from SIGTERM to the deadline, for the present `interruptible` block."""
     _clock.seconds, _clock.granted = seconds, True
 
 

@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 def taken(
     out: Path, command: str, names: Collection[str], imports: tuple[str, ...], look: Callable, /
 ) -> Held:
-    """Lock a folder of results for this run, by `jaxbounds.ground.occupied.take`.
+    """Lock a folder of results for this run, with the function `jaxbounds.ground.occupied.take`.
 
     Several runs of one command with equal source code can add to one file, one run after the other.
 

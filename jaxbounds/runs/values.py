@@ -59,7 +59,7 @@ def written(numbers: Numbers, bars: Numbers, /) -> str:
 
 
 def read_back(text: str, /) -> tuple[Value, ...]:
-    """Return the numbers in a text that `written` made, each with its bar (the rounding error).
+    """Return the numbers in a text, each with its rounding error; `written` made the text.
 
     Raises:
         Refused: if the text does not have the form that `written` gives.

@@ -17,7 +17,8 @@ class Rests(NamedTuple):
     """The state of all dependencies of a result.
 
     Attributes:
-        settings: versions, the library's source, and the environment that the code can read.
+        settings: package versions, the library's source, and the environment that the code can
+            read.
         depends: the files and modules that the user's code read, each with its state at that time.
     """
 

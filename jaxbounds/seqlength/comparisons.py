@@ -49,7 +49,7 @@ class Setting:
             rows; in parameter counting, B_QK bounds ||W_QK||_F. Both norms are at
             most ||W_QK||_{1,1}, so this choice favours the paper's bound.
         heads: H, the number of heads.
-        outer: the norms of the matrices around the attention weights.
+        outer: the norms of all matrices except W_QK.
         hidden_constant: the constant factor that the O(.) of the log(T) bound hides.
     """
 

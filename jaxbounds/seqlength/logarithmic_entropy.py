@@ -76,7 +76,8 @@ def logarithmic_dudley(
 
     The computed bound is at most B. For each member of the cover, the class contains `signs`
     functions, one for each sign and coordinate (Appendix C). The Rademacher complexity is at most
-    12 times the value (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides any of them.
+    12 times the returned minimum (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides
+    any of them.
 
     Raises:
         Refused: if m < 1, B or kappa is not positive, or `signs` is below 1.

@@ -271,7 +271,7 @@ def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
 
 
 def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
-    """Compute the constants C of Corollary F.0.2, corrected, to leading order.
+    """Compute the constants C of the corrected Corollary F.0.2, to leading order.
 
     The sum of each map's row norms is at most B (Lemma 3.4). The constants are not certified.
     Tokens must have l_1 norm at most 1 in every layer.

@@ -70,7 +70,7 @@ class Compiled:
     def full(self) -> tuple[Segment, ...]:
         """The network as the paper defines it, with both attentions in every layer.
 
-        The margin refers to this network.
+        The all-layer margin is the margin of this full network.
         """
         return (Segment(0, self.depth, True, True),)
 

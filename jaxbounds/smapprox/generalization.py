@@ -25,8 +25,8 @@ RATIO = 4.0
 The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
 """
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The term that each scale of the chaining adds to the bound on the Rademacher complexity. The unit
-of the constant is sqrt(A/n), if the log covering number is log N(e) <= A/e^2.
+"""The term that each scale of the chaining adds to the bound on the Rademacher complexity. The term
+is a multiple of sqrt(A/n), for a log covering number log N(e) <= A/e^2.
 """
 WEIGHT = math.pi**2 / 3.0 - 1.0
 """The sum of (1 + |k|)^-2 over all integers k.
@@ -42,10 +42,9 @@ def _positive(**values: float) -> None:
 
 
 def shrinkage(K: float, /) -> float:
-    """Compute sqrt K / (1 + sqrt K), the factor that shrinks the mean of K vertices.
+    """Compute sqrt K / (1 + sqrt K), which scales the mean of K vertices in `l1_log_covering`.
 
-    The centres of the cover that `l1_log_covering` counts are these means, shrunk by the computed
-    factor. All constants are explicit; no O(.) hides any of them.
+    All constants are explicit; no O(.) hides any of them.
     """
     return math.sqrt(K) / (1.0 + math.sqrt(K))
 

@@ -1,15 +1,15 @@
-"""Run a compiled network by its structure: by small products, and by look-ups for hard attention.
+"""Run a compiled network by small matrix products, and by look-ups in place of hard attention.
 
 The result of `run` equals the result of `transformer.run` with the dense weights. The look-ups omit
 only products with zero weights. Each attention head finds a position by comparing its binary code
 with the codes of all positions. All search layers look for the last visit to a cell, so the run
 stores a single table of last visits. The table holds, for each cell, the last step at which the
-head was on the cell. Some key has the leading timestep bits p if and only if the last visit's
-timestep has the leading bits p. If the last visit's leading bits are smaller than p, no key with
-the leading bits p exists. If the last visit's leading bits are larger than p, the table cannot
-decide whether the key exists. If the table cannot decide or a position code is not binary,
-`certain` is false in the result. The dense network must then run the word. The last axis of each
-array of the look-ups has one entry for each word.
+head was on the cell. If the last visit's timestep has the leading bits p, a key with these leading
+timestep bits exists. If the last visit's leading bits are smaller than p, no key with the leading
+bits p exists. If the last visit's leading bits are larger than p, the table cannot decide whether
+the key exists. If the table cannot decide or a position code is not binary, `certain` is false in
+the result. The dense network must then run the word. The last axis of each array of the look-ups
+has one entry for each word.
 """
 
 import math
@@ -43,16 +43,16 @@ BINARY_WITHIN = 1e-3
 
 A larger distance lets more states count as binary.
 
-The distance is measured in units of a bit's value. Distinct scores differ by at least 1. Deviations
-of the bits below this distance therefore do not change the order of scores.
+The distance is measured in units of a bit's value. Distinct attention scores differ by at least 1.
+Deviations of the bits below this distance therefore do not change the order of scores.
 """
 
 
 class Found(NamedTuple):
-    """The states and the output of a run by look-ups.
+    """The network's states and output, computed with look-ups.
 
     Attributes:
-        states: the groups of o_0 .. o_T that are not zero.
+        states: the nonzero coordinates of the states o_0 .. o_T, as a dict from each group's name.
         output: the network's output theta_cls . o_T.
         certain: whether the look-ups found every key without doubt; the result then equals the
             result of the dense network.

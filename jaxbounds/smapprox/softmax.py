@@ -20,7 +20,7 @@ from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 
 
 def inverse_temperature(T: int, correction: Correction, /) -> float:
-    """Compute ln((T + 1)(1 - radius)/radius), an inverse temperature at which rounding is exact.
+    """Compute ln((T + 1)(1 - radius)/radius), an inverse temperature with an exact correction.
 
     The computed inverse temperature is ln(2T + 2) for the correction `THIRDS` and ln(3T + 3) for
     `DYADIC`.

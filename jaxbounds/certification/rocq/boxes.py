@@ -234,7 +234,7 @@ def _definitions(about: OnBox, inner: Sequence[Real]) -> Iterator[str]:
 
 
 def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
-    """Yield the lines of a lemma for every entry, and of the theorem about all entries together.
+    """Yield the lines of one Rocq lemma for each entry, and of one theorem about all entries.
 
     Raises:
         NotSupported: if both sides have the same formula, so that nothing is left to prove.

@@ -49,7 +49,7 @@ class Each(Set):
         return (self._rows(size), *self.one.shape_at(size))
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        """Return two functions that draw a stack: independent points, or one point repeated."""
+        """Return two functions that draw several points: independent points, or equal points."""
         split = lambda key: jax.random.split(key, shape[0])
         apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
         alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)

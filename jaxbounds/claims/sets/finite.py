@@ -75,7 +75,7 @@ class Integers(Set):
         return {f"{name} in {self.lo}..{self.hi}": within}
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """Return 5 neighbours: one entry plus 1, minus 1, or set to another entry, `lo` or `hi`."""
+        """Return 5 changes of `x`: an entry plus 1, minus 1, or set to another entry, lo or hi."""
         at, copy = jax.random.split(key)
         flat = jnp.ravel(x)
         if not flat.size:

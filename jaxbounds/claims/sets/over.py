@@ -66,11 +66,11 @@ class Over(Mapping[str, Any]):
     """Tells the JSON of a dataclass to omit a product of sets, as it omits code."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
-        """Make the product of the given sets; each key is the name of an entry.
+        """Make the product of sets, given as a dict from an instance's entry to its set.
 
         Raises:
             TypeError: if a value is not a set, or the dict is empty.
-            Refused: if a set refused its arguments while a file was loaded.
+            Refused: if a set is a `RefusedSet`, which stands for a set with wrong arguments.
         """
         given = dict(sets)
         for name, one in given.items():

@@ -252,7 +252,7 @@ class Ball(Set):
         return self._scaled(supports(key, shape), radius)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest point for p = 1, 2 and infinity; for another p, scale `x` down."""
+        """Return the ball's nearest point if p is 1, 2 or infinity; for other p, shrink `x`."""
         radius, xp = self._radius(size), modules(x)
         if self.p == math.inf:
             return xp.clip(x, -radius, radius)

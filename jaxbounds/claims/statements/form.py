@@ -109,7 +109,7 @@ class Form(metaclass=Careful):
 
     refused: str = field(default="", init=False, repr=False)
     recorded: bool = field(default=False, init=False, repr=False)
-    """Whether the form's declaration gives the expected status; the statement sets this field."""
+    """Whether the paper's file declares the form's status or counterexample."""
     filled: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:

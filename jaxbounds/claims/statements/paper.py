@@ -135,8 +135,8 @@ class Paper:
         unchecked: a dict from an item's label in print to the reason why no statement checks the
             item.
         unjudged: a dictionary from each reason to names of public functions of the paper's modules
-            that no statement judges for this reason. The names are full within the paper
-            ("model.head_norm").
+            that no statement judges for this reason. A function's name begins with the name of its
+            module ("model.head_norm").
         codes: an explanation of each short name in forms (versions of claims) and notes ("S6",
             "DM1"), in a sentence or two; `jaxbounds show <paper>.S6` prints it. Ids of errata need
             no entry, because the erratum's text explains the id.

@@ -82,7 +82,7 @@ def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
 
 
 def entries_of(sides: Iterable[Side], known: Collection[str], /) -> list[str]:
-    """Return the names of the arguments that the sides need, except for the known names."""
+    """Return the names of the arguments that the claim's sides need, without the `known` names."""
     needed = (name for side in sides for name in _needed(side) if name not in known)
     return list(dict.fromkeys(needed))
 

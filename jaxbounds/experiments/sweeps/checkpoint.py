@@ -37,7 +37,7 @@ def leaves_of(state: Any, /) -> list[np.ndarray]:
 
 
 def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
-    """Rebuild a pytree from the leaves of `leaves_of`, with structure and key types of `like`."""
+    """Rebuild a pytree like `like`, with its types of keys, from the leaves of `leaves_of`."""
     old, structure = jax.tree.flatten(like)
 
     def one(old: Any, data: np.ndarray) -> Any:

@@ -98,7 +98,7 @@ class Groups:
         return lowered.compile()
 
     def share(self, tree: Any, /) -> Any:
-        """Copy to the devices the host arrays that all groups share."""
+        """Copy to each device the host arrays that all training runs need."""
         sharding = NamedSharding(self._sharding.mesh, PartitionSpec()) if self.local else None
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
@@ -145,7 +145,7 @@ class Groups:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
     def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
-        """Return a dict from each group's index to its value, collected from all processes."""
+        """Collect the groups' values from all processes; return a dict from index to value."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))

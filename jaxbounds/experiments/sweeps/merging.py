@@ -95,7 +95,7 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
 
 
 def _copy_files(files: Sequence[Place], into: Place) -> None:
-    """Copy the files that exist among the given files."""
+    """Copy the given files into a folder; skip files that do not exist."""
     marked = Marked(into)
     for file in filter(is_there, files):
         with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:

@@ -48,9 +48,10 @@ def advancing(
     /,
     enough: Callable | None = None,
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
-    """Return the program of the steps: (lanes, carry, records, shared) -> (carry, metrics).
+    """Return a program that advances runs: (lanes, carry, records, shared) -> (carry, metrics).
 
-    A lane is one run. The carry is the pair of the lanes' states and of flags for finished lanes.
+    A lane is one training run. The carry is a pair: the lanes' states, and flags that mark finished
+    lanes.
 
     The number of recorded steps is an argument of the program. One program therefore serves chunks
     (sequences of steps) of any length.

@@ -70,7 +70,7 @@ def only(share: Share, /) -> Iterator[None]:
 
 
 def dealt() -> bool:
-    """Tell whether this run computes only a share of its work."""
+    """Tell whether this run computes only a part (share) of a sweep's training runs."""
     return _deal.get() is not None
 
 

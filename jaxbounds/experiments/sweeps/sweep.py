@@ -48,7 +48,7 @@ ROUND = 1.0
 """The seconds between two checks for a request to stop. If this number of seconds is larger, a
 sweep reacts to an interruption later.
 
-The sweep checks only between two records.
+The sweep checks for a request only between two recorded steps.
 """
 
 

@@ -104,10 +104,10 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
 def _one_seed(
     key: jax.Array, config: NTK, model: SparseContext
 ) -> Iterator[tuple[str, list[tuple]]]:
-    """Yield, for each start, its name and five quantities at each number of samples n.
+    """Yield the name of each start (initial parameters), and five quantities for each n.
 
-    The five quantities are the margin, its upper bound, the share of held-out samples separated,
-    their least margin, and the norm of the start.
+    The five quantities at n samples are two bounds on the training margin (lower, upper), the share
+    of held-out samples with a positive margin, the least held-out margin, and the start's norm.
     """
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))

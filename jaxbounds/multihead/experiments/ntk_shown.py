@@ -54,10 +54,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Return a text with the least value, its start and seed, and the count below `threshold`.
-
-    A value counts as too small if it is below `threshold`.
-    """
+    """Return text: the least of `values`, its start and seed, and the number below `threshold`."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"

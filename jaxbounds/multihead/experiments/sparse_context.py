@@ -90,9 +90,9 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 
 
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
-    """Return text with numbers of the theory: noise, margins, and the bound on the step size.
+    """Return a dict of the theory's quantities: noise, margins, and the bound on the step size.
 
-    The noise is bounded by three standard deviations.
+    The bound on the noise is three standard deviations.
     """
     model = config.model()
     dm1 = Assumption3.of(model)

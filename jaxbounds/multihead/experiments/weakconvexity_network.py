@@ -23,7 +23,7 @@ class HeadSum(nn.Module):
         arm: the way to make heads. "split": heads of width d / H, summed (this equals the standard
             layer, which concatenates the heads' outputs and projects them). "fixed": heads of width
             `width`, summed and divided by sqrt(H), as in equation (2) of the paper.
-        width: the width of each head in the arm "fixed".
+        width: the width of each head if `arm` is "fixed".
     """
 
     heads: int

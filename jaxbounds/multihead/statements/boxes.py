@@ -10,7 +10,7 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """Return n samples, each on its own axis, and U = (t_1, .., t_n).
+    """Return n samples, each along its own coordinate axis, and a head with U = (t_1, .., t_n).
 
     At this instance, the margin of sample i is t_i.
     """

@@ -177,9 +177,9 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Compare differences of gamma_lin, gamma* and gamma_attn at two sparsities, zeta and `less`.
+    """Compare differences of gamma_lin, gamma* and gamma_attn at the sparsities zeta and `less`.
 
-    The comparison is for a first phase without deviation (P = 0).
+    The margins are for a first phase without deviation (P = 0).
     """
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
@@ -212,7 +212,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check `_regime`'s assumptions and gamma_lin <= gamma* <= gamma_attn at zeta and `less`."""
+    """Check `_regime`'s assumptions and gamma_lin <= gamma* <= gamma_attn at two sparsities."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

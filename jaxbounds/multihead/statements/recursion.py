@@ -171,7 +171,7 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Return eta beta_1 l_i(theta_k) / n, which bounds the change of one step by sample i."""
+        """Return eta beta_1 l_i(theta_k) / n, a bound on the effect of sample i on one step."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 

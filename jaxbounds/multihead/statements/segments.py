@@ -46,7 +46,7 @@ QUASI_CONVEXITY = 4 / 3
 
 
 class Segment(NamedTuple):
-    """The segment [theta_1, theta_2]: ends, difference, points, length, and losses at the points.
+    """The segment [theta_1, theta_2], with its length, and with the losses at some of its points.
 
     The attribute `printed` is the larger of the printed beta_3 / sqrt(H) at the two ends of the
     segment. The attribute `sharp` is the larger of the sharpened beta_3 / sqrt(H) at the two ends.

@@ -65,8 +65,8 @@ def _of_block(
 
     The block is a map on vectors of the block's own parameters, or of all parameters if `block` is
     None. The function differentiates the linear map along the leaves (arrays) of the block's
-    parameters. The map is linear, so this derivative is the map itself. The derivative omits the
-    equations that only other leaves need.
+    parameters. The map is linear, so this derivative is the map itself. The derivative omits
+    equations that depend only on leaves outside the block.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -92,7 +92,7 @@ def _of_block(
 
 
 class Linear:
-    """Two compiled programs for a batch: one linearises the gradient, one applies the map."""
+    """Two programs for a batch: one linearises the gradient, one evaluates the linear map."""
 
     def __init__(self, point: Point) -> None:
         self._map: Part | None = None

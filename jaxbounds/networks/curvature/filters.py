@@ -97,7 +97,7 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
 
 
 def said(pattern: Any, /) -> str:
-    """Return a filter as text for an error message."""
+    """Return a filter (selection of parameters) as text for an error message."""
     return getattr(pattern, "__name__", repr(pattern))
 
 

@@ -41,8 +41,8 @@ from jaxbounds.networks.options import whole
 class Held:
     """A leaf that is not an array.
 
-    All `Held` objects compare equal. A leaf without an array that changes the loss also changes the
-    trace of the loss, and the library compares traces separately.
+    All `Held` objects compare equal. If the leaf's value changes the loss, it changes the trace of
+    the loss too, and the library compares traces separately.
     """
 
     def __init__(self, value: Any) -> None:

@@ -241,7 +241,7 @@ def pairs_of(
     A residual counts as small only if it is still small `CONFIRM` products later.
 
     Args:
-        run: a Krylov run that was not restarted yet.
+        run: a Krylov run without a restart so far.
         wanted: the number of eigenpairs at each end of the spectrum.
         tolerance: the residual that counts as small, relative to the largest absolute Ritz value;
             if the tolerance is 0, the function computes all `limit` products.

@@ -68,13 +68,13 @@ class Spectrum(NamedTuple):
     def share_below(self, x: float) -> tuple[float, float]:
         """Return the share of eigenvalues below `x`, and its error.
 
-        A node represents several eigenvalues near the node, with the variance r^2, where r is the
-        residual of the node. If the node lies at the distance d from `x`, at most the fraction r^2
-        / (r^2 + d^2) of the node's weight lies beyond `x` (Cantelli's inequality). The method
-        counts half of the fraction r^2 / (r^2 + d^2) on each side of `x`. The returned error
-        combines two errors: the sum over the nodes of half of this fraction of the weight, and the
-        standard error over the probes. For a single probe, the method estimates the standard error
-        from the nodes and weights of this probe.
+        A quadrature node stands for several eigenvalues near it; their variance is r^2, where r is
+        the node's residual. If the node lies at the distance d from `x`, at most the fraction r^2 /
+        (r^2 + d^2) of the node's weight lies beyond `x` (Cantelli's inequality). The method counts
+        half of the fraction r^2 / (r^2 + d^2) on each side of `x`. The returned error combines two
+        errors: the sum over the nodes of half of this fraction of the weight, and the standard
+        error over the probes. For a single probe, the method estimates the standard error from the
+        nodes and weights of this probe.
 
         Raises:
             Refused: if `x` is not a real number.
@@ -262,7 +262,7 @@ def _bare(
 
 
 def _keys(key: Array, probes: int) -> Array:
-    """Return a key for each probe; the first key starts the run that all methods share."""
+    """Return a random key for each probe; the Krylov run for all methods uses the first key."""
     return jnp.stack([key, *(jax.random.fold_in(key, 1000 + i) for i in range(1, probes))])
 
 

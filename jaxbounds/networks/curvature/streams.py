@@ -78,8 +78,8 @@ def shape_of(batch: Any, /) -> Any:
 
 
 Part = Callable[[Any, Any], tuple[Any, Any]]
-"""A function `part(batch, vector)` that returns the product of one batch's matrix with the vector,
-and the loss."""
+"""A function `part(batch, vector)` that returns two values: the batch's curvature matrix times the
+vector, and the batch's loss."""
 
 
 class StreamedProduct:

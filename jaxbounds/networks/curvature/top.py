@@ -80,7 +80,7 @@ def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
-    """Replace the eigenpair of least value by a new pair, made orthogonal to the other vectors."""
+    """Replace the pair with the least eigenvalue by a new pair; orthogonalise the new vector."""
     least = jnp.argmin(values)
     others = rows.at[least].set(0)
     vector = vector - _dot(others, vector) @ others

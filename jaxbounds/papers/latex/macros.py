@@ -183,7 +183,7 @@ def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
 
 
 def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
-    """Return a macro's expansion with its arguments, and the index after the arguments."""
+    """Expand a macro's call at `at`; return the expanded text, and the index after the call."""
     given = list[str]()
     for default in macro.arguments:
         found = optional(text, at) if default is not None else argument(text, at)

@@ -277,7 +277,7 @@ def _one_line(text: str) -> str:
 
 
 def _nodes(text: str, theorems: Iterable[str]) -> list[Any]:
-    """Parse the document with pylatexenc; commands that change counters keep their arguments."""
+    """Parse a document with pylatexenc; section and counter commands get their arguments."""
     try:
         from pylatexenc import macrospec
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db

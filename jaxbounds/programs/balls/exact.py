@@ -39,9 +39,8 @@ Larger limits take more memory.
 class Finer(Exception):
     """The field of exact numbers has e^u, but not the number e^(u/n) that the program needs.
 
-    The caller must catch this exception and restart the computation. The restart uses e^(u/n) as
-    the atom (irrational constant) of the field. A root base^(1/n) that the field lacks raises this
-    exception too.
+    Code that catches a `Finer` exception must compute again in a field with e^(u/n) as its atom
+    (irrational constant). A root base^(1/n) that the field lacks raises `Finer` too.
     """
 
 
@@ -174,7 +173,7 @@ class Field:
         return self.symbol("pi", arb.pi())
 
     def reduced(self, p: Any) -> tuple[Any, Any]:
-        """Replace each known power r^n of an atom in a polynomial by its value.
+        """Replace each power r^n with a known value, of an atom r in a polynomial, by its value.
 
         Return the numerator and the denominator of the result.
         """

@@ -121,7 +121,7 @@ class Slopes(Interpreter):
     def _jumping(self, x: Any) -> Any:
         """Return a value with its slopes.
 
-        A slope is zero if the value is a single number on the box, else NaN.
+        All slopes of an entry are zero if the entry is constant on the box, else NaN.
         """
         if not is_reals(x):
             return x

@@ -29,7 +29,7 @@ Form = tuple[Fraction, ...]
 
 
 class Law(NamedTuple):
-    """The change of an entry by the flow until time t: times e^(degree t), or plus shift * t.
+    """The flow's effect on an entry until time t: a factor e^(degree t), or a summand shift * t.
 
     Attributes:
         degree: a linear form in the weights; zero if the flow shifts the entry.

@@ -30,7 +30,7 @@ def as_numbers(keys: Any, /) -> np.ndarray:
 
 
 def is_threefry(dtype: Any, /) -> bool:
-    """Tell whether a type is that of Threefry's keys and `jax_threefry_partitionable` is on."""
+    """Tell whether `dtype` belongs to Threefry's keys and `jax_threefry_partitionable` is on."""
     config: Any = jax.config
     return str(dtype) == "key<fry>" and bool(config.jax_threefry_partitionable)
 

@@ -246,7 +246,7 @@ class _Exactly:
 
 
 def _spread(x: Any, moves: Sequence[JaxprEqn]) -> Any:
-    """Return an operand of a power after its broadcasts, as an array of Python numbers."""
+    """Broadcast a power's operand by the equations `moves`; return an array of Python numbers."""
     for eqn in moves:
         x = structure.RULES[eqn.primitive.name](x, **eqn.params)
     return np.asarray(x).astype(object)

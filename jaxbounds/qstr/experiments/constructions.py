@@ -255,7 +255,7 @@ bounds, slopes differ from the claimed slopes, or norms fall.
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claim about each construction."""
+    """Compare each network that the paper constructs with the paper's claim about it."""
     tail = float((dataset.retrieval_error / dataset.retrieval_bound).max())
     error = dataset.recurrent_error
     exact = float(error.sel(variant="exact").max())

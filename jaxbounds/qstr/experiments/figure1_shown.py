@@ -68,7 +68,7 @@ def table(dataset: xr.Dataset, /) -> str:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the numbers of samples against N with logarithmic axes.
+    """Plot the number of samples that each architecture needs against N, on logarithmic axes.
 
     The curves are means over runs. Upward triangles mark means that are lower bounds.
     """

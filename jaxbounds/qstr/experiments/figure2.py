@@ -86,7 +86,7 @@ def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[s
 
 
 SECONDS = 60.0
-"""The training is stored at intervals of this many seconds; a larger number stores less often."""
+"""The seconds between two checkpoints of the training; a larger number stores fewer checkpoints."""
 
 
 def _trained(

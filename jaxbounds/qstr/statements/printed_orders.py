@@ -72,7 +72,7 @@ def _log_covering(g: dict[str, float]) -> Pair:
 
 
 def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
-    """Return bounds on the Rademacher complexity and the gap of the class, and the printed order.
+    """Return bounds on the Rademacher complexity and generalization gap, and the printed order.
 
     The printed order is tau times the square root of p log(np) / n, with p = m H De + H De^2.
     """
@@ -244,8 +244,8 @@ _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
 """A dictionary from each growing parameter to start values of q, d or m at which the bound's term
 with this parameter is the largest term."""
 _EPS = 2.0**-80
-"""The squared error that attention may cause, divided by the label's variance. A larger value
-allows a class of smaller norms."""
+"""The largest allowed squared error of the attention, relative to the variance of the label. A
+larger value allows a class of smaller norms."""
 
 
 def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:

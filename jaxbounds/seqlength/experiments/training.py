@@ -104,7 +104,7 @@ _draw_data = jax.jit(jax.vmap(draw_data, (0, None, None)), static_argnums=(1, 2)
 
 
 def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
-    """Return the inputs of all runs of one length, stacked along a leading axis.
+    """Return the inputs of all training runs of sequence length T, stacked along a leading axis.
 
     The key of a run depends only on T and the run's number. The key does not depend on the other
     lengths or on the number of runs.
@@ -218,7 +218,7 @@ def train_length(
         resume: whether to continue from the folder's checkpoints instead of clearing them.
 
     Raises:
-        Refused: if the hidden set does not fit T, the folder to resume from is damaged or has
+        Refused: if T is not above the number of hidden indices, the checkpoints are damaged or have
             another configuration or key, or the program needs too much memory.
     """
     shown = f"validation loss at T = {T}"

@@ -165,7 +165,7 @@ def table_plan(config: Learn, /) -> Plan:
 
 
 def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
-    """Return the number of units of work that `trained_weights` does."""
+    """Return the number of units in the progress report of `trained_weights`."""
     lanes = len(radii) * config.seeds * len(config.weight_samples)
     return _plan(config.weight_steps, WEIGHTS * lanes)
 

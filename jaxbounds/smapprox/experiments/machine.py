@@ -54,8 +54,8 @@ def build(config: Machine, /) -> Compiled:
     """Compile the machine of a configuration.
 
     Raises:
-        Refused: if the machine or the word is invalid, T is too small for the machine to halt or to
-            read its input, or a name is unknown.
+        Refused: if the machine or the word is invalid, the machine needs more than T steps to halt
+            or to read its input, or the configuration has an unknown name.
     """
     if config.correction not in CORRECTIONS:
         raise Refused(

@@ -156,7 +156,8 @@ def machine_margins(
     """Bound the margins of a compiled machine for several T, from above and from below.
 
     The upper bounds are for networks with and without corrections. The compiled weights are the
-    same for all T. The function tries each perturbation that it found at one T at all other T too.
+    same for all T. If the function finds a perturbation at one T, the function tests it at all
+    other values of T.
 
     Args:
         machine: the machine.

@@ -30,7 +30,7 @@ statements check.
 
 
 def _machine_cases(size: Size) -> Instance:
-    """Return all machines of the library, and the counts (k, |A|, w_pos) of other machines."""
+    """Return the library's machines, and numbers (k, |A|, w_pos) of states, symbols and bits."""
     of, count = every(log_T=LENGTHS, machine=range(len(LIBRARY))), len(LIBRARY) * len(LENGTHS)
     growing = {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
     return of | growing | {"epsilon": np.full(count, 0.5)}

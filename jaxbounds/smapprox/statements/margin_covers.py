@@ -114,7 +114,7 @@ def _sphere(key: Array, *shape: int) -> Array:
 
 
 def _signs(key: Array, size: Size) -> Instance:
-    """Draw points, labels, and the sums of 2^24 random signs at each point."""
+    """Draw points, labels and, for each point, the sum of 2^24 random signs."""
     a, b, c = jax.random.split(key, 3)
     shape, copies = (size["points"],), 2 ** size["log_copies"]
     sums = 2.0 * jax.random.binomial(c, copies, 0.5, shape) - copies

@@ -99,7 +99,7 @@ class Ledger:
         return self._known[key]
 
     def given(self, name: str, x: Fraction) -> Real:
-        """Record an entry of the instance, an exact number."""
+        """Add to the ledger an exact number, which is an entry of the instance."""
         real = Real(exact_ball(x), x, self._free(name), order=self._tick())
         self.reals.append(real)
         return real

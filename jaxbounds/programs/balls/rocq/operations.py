@@ -188,7 +188,7 @@ class Sum:
     exactly: str = "lra"
 
     def written(self, arguments: tuple[tuple[Real, ...], ...]) -> str:
-        """Return the text in Rocq of the sum of products."""
+        """Return the Rocq formula of a sum of products; `arguments` holds their factors."""
         one = lambda term: " * ".join(x.shown(MINUS if i else TIMES) for i, x in enumerate(term))
         return " + ".join(map(one, arguments))
 

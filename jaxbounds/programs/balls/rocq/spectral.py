@@ -80,9 +80,9 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Return the number of operations that prove both bounds.
+        """Return the number of operations that prove both bounds on the singular value.
 
-        The count excludes the elimination.
+        The number excludes the operations of the Gaussian elimination.
         """
         return 4 * len(self.rows) * len(self.vector)
 

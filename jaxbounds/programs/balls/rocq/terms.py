@@ -53,7 +53,7 @@ class Real:
 
     @property
     def is_literal(self) -> bool:
-        """Tell whether the number is written as a literal wherever it is used."""
+        """Tell whether Rocq's text writes the number as a literal instead of by a name."""
         return not self.name
 
     def parts(self) -> Iterator["Real"]:
