@@ -73,7 +73,7 @@ def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def log_normal(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Multiply every entry by exp(sigma Z) with its own standard normal Z; sigma is random."""
+    """Multiply each entry by exp(sigma Z), with a new standard normal Z; sigma is random."""
     sigma = rng.choice(SIGMAS, p=(0.2, 0.4, 0.2, 0.2))
     return _changed(instance, lambda x: x * np.exp(sigma * rng.normal(size=x.shape)))
 

@@ -175,7 +175,7 @@ def _compared(
         statement: the statement, which declares the claim as data.
         sides: both sides of the claim, of shape (instances, entries).
         size: the size of the terms that both sides sum.
-        error: the stated error of the sides of each instance.
+        error: for each instance, the error of the sides that `evaluate` states.
         spread: the change of the difference of the sides when each operation rounds differently.
     """
     (left, right), stated = sides, error[:, None]

@@ -154,7 +154,7 @@ def remembering(referee: Asked, /) -> Asked:
 
 
 def no_referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Answer in place of the referee (a judge) if its ball arithmetic is not installed."""
+    """Return the answer "absent", which says that ball arithmetic is not installed."""
     return Referee("absent", "ball arithmetic is not installed (pip install 'jaxbounds[certify]')")
 
 

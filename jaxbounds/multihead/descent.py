@@ -160,7 +160,8 @@ def root_heads(
     """Return the least sqrt(H) that satisfies (74), or (84) if `stability` is set.
 
     The sharpened bound comes from the condition beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for
-    all k. The proof for stability compares two runs, whose distance can be twice as large.
+    all k. The proof for stability bounds the distance of two runs, which can be twice the distance
+    ||theta - theta_k||.
     """
     far = _weight_and_reach(constants, s)[1] * s.distance
     if constants.printed:

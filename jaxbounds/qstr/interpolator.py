@@ -95,8 +95,8 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     Args:
         z: the inputs, n distinct scalars.
         y: the n values of the network at the inputs z.
-        optimal: whether the factor c of `balance` is the optimal factor instead of the paper's
-            factor.
+        optimal: whether the function scales the layers by the optimal factor c (see `balance`)
+            instead of the paper's factor.
 
     Raises:
         Refused: if z and y are not finite vectors of equal length, two points coincide, or two

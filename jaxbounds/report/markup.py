@@ -38,7 +38,7 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
 
     Args:
         name: the name of the HTML tag.
-        children: the content of the HTML element, as for `joined`.
+        children: the texts and elements inside the HTML element, as `joined` takes them.
         attributes: the attributes of the HTML element, by name. An underscore becomes a hyphen, and
             an underscore at the end is dropped (`class_`). For `True` the attribute
             has no value; for `None`, `False` and "" the element lacks the attribute. The element

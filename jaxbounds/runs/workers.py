@@ -191,7 +191,7 @@ def _without_main() -> Iterator[None]:
 
 
 class _Lane(threading.local):
-    """The worker process that belongs to a thread of the executor."""
+    """The worker process to which a thread of the executor sends its calls."""
 
     pool: concurrent.futures.ProcessPoolExecutor | None = None
 

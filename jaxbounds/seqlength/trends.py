@@ -1,4 +1,4 @@
-"""Slopes against the sequence length, with p-values from permutations of runs across lengths."""
+"""Slopes of measured values against the sequence length, with p-values from permuted runs."""
 
 from typing import NamedTuple
 

@@ -123,7 +123,7 @@ class Record(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The result of a run.
+    """The outputs of a run of the network, and the record of its inner states.
 
     Attributes:
         output: the network's output F(x) = theta_cls . o_T.

@@ -166,7 +166,8 @@ def box_file(
             depends on it.
 
     Raises:
-        NotSupported: if an operation has no translation, or the formula is too large for one goal.
+        NotSupported: if an operation has no translation, or the formula is too large for one goal
+            (claim to prove) of Rocq.
         Undecided: if the program takes different branches at points of the box.
     """
     if domain.relative_slack:

@@ -140,7 +140,7 @@ class Paper:
         codes: an explanation of each short name in forms (versions of claims) and notes ("S6",
             "DM1"), in a sentence or two; `jaxbounds show <paper>.S6` prints it. Ids of errata need
             no entry, because the erratum's text explains the id.
-        edition: the edition that we read, because errata depend on its words ("AISTATS 2024").
+        edition: the edition of the paper ("AISTATS 2024") in which the errata occur.
         links: a dictionary from a name ("arXiv", "DOI") to the address of the paper's text.
         bibtex: a BibTeX entry that cites the paper.
         folder: the folder of the paper's records; the loader of the paper's file sets it.

@@ -52,7 +52,7 @@ class Start(NamedTuple):
     excess: Array
 
     def moved(self, heads: Array) -> tuple[Params, Array]:
-        """Return theta^(1) + G theta* as one head of each sign, and the head count of each sign."""
+        """Return theta^(1) + G theta* as one head for each sign, and the head count by sign."""
         G, (share, copies) = target_scale(self.good, self.level), shared(self, heads)
         return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
 

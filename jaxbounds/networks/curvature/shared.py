@@ -248,8 +248,8 @@ def pairs_of(
         limit: the largest number of products of the operator with vectors.
         least: the smallest number of products of the operator with vectors; the run computes fewer
             products only if `limit` is smaller.
-        floor: wanted values at the upper end need not converge if they certainly lie below this
-            number.
+        floor: wanted eigenvalues at the upper end need not converge if they certainly lie below
+            this number.
     """
     m = run.rows
     k = min(max(least, wanted.low + wanted.high + CONFIRM), m, limit)

@@ -87,7 +87,7 @@ def not_negative(x: Exact, /) -> bool:
 
 
 def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
-    """Tell whether the formula of the margin proves the claim on a box.
+    """Tell whether the formula of the margin (right minus left side) proves the claim on a box.
 
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets

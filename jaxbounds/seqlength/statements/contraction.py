@@ -52,7 +52,7 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
-    """Return the midpoints of all pairs of values that differ by at least 2 gap.
+    """Return the midpoints of all pairs of values whose difference is at least twice `gap`.
 
     A test of shattering needs to try only the midpoints between neighbouring values as levels.
     """

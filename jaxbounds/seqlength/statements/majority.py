@@ -39,9 +39,9 @@ NET = MajorityTransformer(d_k=3, hidden=4)
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _outputs(params: Any, seed: Array, T: int, d: int) -> tuple[Any, ...]:
-    """Return random sequences, with the outputs of the full network and of its short form.
+    """Return random sequences, and the network's outputs, by the full and the reduced formula.
 
-    The function `reduced_logits` computes the short form.
+    The function `reduced_logits` evaluates the reduced formula.
     """
     key_task, key_bits = jax.random.split(jax.random.key(seed))
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)

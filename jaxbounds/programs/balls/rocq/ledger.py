@@ -147,7 +147,7 @@ class Ledger:
     # Operations
 
     def unary(self, name: str, a: Real, index: Sequence[int] = ()) -> Real:
-        """Record the value of a function of one number as a definition."""
+        """Add the value of a function of one number to the ledger, as a Rocq definition."""
         if a.why:
             return a
         if not a.ball.is_finite():
@@ -331,7 +331,7 @@ class Ledger:
         bounds: tuple[Decimal, Decimal],
         index: Sequence[int],
     ) -> Real:
-        """Record the result of an operation, with bounds that the caller knows."""
+        """Add to the ledger the result of an operation, with the given bounds."""
         real = Real(
             ball, None, self._free(self._named(index)), operation, arguments, bounds,
             order=self._tick(), place=self.place,

@@ -160,14 +160,14 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record the value of a function of two arguments, entry by entry."""
+    """Add a function of two arguments, applied to each pair of entries, to the ledger."""
     name = eqn.primitive.name
     a, b = (_numbers(x, run) for x in xs)
     return [_entrywise(lambda i, u, v: run.ledger.binary(name, u, v, i), a, b)]
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a comparison of numbers, or of facts (proved booleans)."""
+    """Add a comparison of numbers, or of facts (proved booleans), to the ledger (operations)."""
     name, ledger = eqn.primitive.name, run.ledger
     a, b = (lifted(x, ledger) for x in xs)
 
@@ -247,7 +247,7 @@ def _integer(x: Any) -> int:
 
 
 def clamp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record min(max(x, low), high)."""
+    """Add min(max(x, low), high) to the ledger (list of operations)."""
     ledger, (low, x, high) = run.ledger, (_numbers(x, run) for x in xs)
     lower = _entrywise(lambda i, a, b: ledger.binary("max", a, b, i), x, low)
     return [_entrywise(lambda i, a, b: ledger.binary("min", a, b, i), lower, high)]
@@ -293,7 +293,7 @@ def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.n
 
 
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a sum along axes."""
+    """Add the sums along some axes of an array to the ledger (list of operations)."""
     shape, rows = rows_of(_numbers(xs[0], run), axes_of(eqn))
     sums = (
         run.ledger.total([(v,) for v in row], index) for index, row in zip(np.ndindex(*shape), rows)
@@ -371,7 +371,7 @@ def _running(name: str) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record `dot_general`, entry by entry."""
+    """Add each entry of a `dot_general` to the ledger (list of operations)."""
     a, b = (_numbers(x, run) for x in xs)
     left, right, shape = laid_out(a, b, eqn.params["dimension_numbers"])
     pairs = ((u, v) for p, q in zip(left, right) for u in p for v in q.T)

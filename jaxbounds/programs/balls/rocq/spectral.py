@@ -95,7 +95,7 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Record a matrix's largest singular value as a variable.
+    """Add a matrix's largest singular value to the ledger, as a variable.
 
     This value bounds the smaller singular values.
 
