@@ -29,8 +29,8 @@ GRIDS = (1.0, 2.0, 8.0)
 """The search rounds entries in two ways: to multiples of 1 / grid, and to multiples of (the
 instance's largest entry) / grid. More grids find more equality cases."""
 LARGE = 2**22
-"""The search skips a size whose rounded instances would take more than this many bytes. With a
-larger number, the search also rounds instances with more entries."""
+"""The search skips a size whose rounded instances would take more than this many bytes. If the
+number is larger, the search also rounds instances with more entries."""
 
 
 def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:

@@ -106,8 +106,9 @@ def _one_seed(
 ) -> Iterator[tuple[str, list[tuple]]]:
     """Yield the name of each start (initial parameters), and five quantities for each n.
 
-    The five quantities at n samples are two bounds on the training margin (lower, upper), the share
-    of held-out samples with a positive margin, the least held-out margin, and the start's norm.
+    Two quantities are a lower and an upper bound on the training margin of n samples. The other
+    three are the share of held-out samples with a positive margin, the least held-out margin, and
+    the start's norm.
     """
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))
