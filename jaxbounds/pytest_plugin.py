@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _found(where: str, root: Path) -> tuple[Path, str]:
-    """Return the file of a module's statements, and the argument of `--import` for it.
+    """Return the file of a module's statements, and the `--import` argument that names the file.
 
     The function imports no module.
     """
@@ -190,5 +190,5 @@ class StatementItem(pytest.Item):
         return f"{excinfo.value}\n{shlex.join(['jaxbounds', 'verify', self.name, *seed, *own])}"
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the file, and the name that heads a failure."""
+        """Return the file of the statement, and the title that pytest prints above a failure."""
         return self.path, None, f"{self.name}  {self.statement.label}"

@@ -39,12 +39,13 @@ relative to the larger side, is below this value. A larger value makes the searc
 points.
 """
 MOST, LOOKS = 48, 96
-"""The search tries at most MOST points, each with a few exact descriptions, and starts from at most
-LOOKS boxes. Larger numbers find more equalities and take longer.
+"""The search for points with equal sides tries at most MOST points, and starts from at most LOOKS
+boxes of instances. Larger numbers find more equalities and take longer.
 """
 SPELLINGS, FAILURES = 12, 32
-"""The search tries at most SPELLINGS descriptions of a point. After FAILURES consecutive boxes
-without a proof, the method `settles` gives up. Larger numbers find more equalities and take longer.
+"""For each point, the search tries at most SPELLINGS ways to write its coordinates exactly. After
+FAILURES boxes without a proof in a row, the method `settles` returns False. Larger numbers find
+more equalities and take longer.
 """
 
 

@@ -318,7 +318,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Return a text: where the proof fails, how large a violation may be, which slack helps."""
+    """Return why the proof fails: the place, the largest possible violation, a sufficient slack."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"

@@ -242,7 +242,7 @@ def _summarize(
 
 
 def _notes(run: Verification) -> Iterator[str]:
-    """Yield notes that change no verdict: random instances left out, ratios unlike the record."""
+    """Yield remarks on verdicts: random instances left out, ratios that differ from the record."""
     yield from left_out(v for v in run.verdicts if v.as_expected)
     if not run.options.seed and not run.options.thorough:
         yield from drifted(run.verdicts, run.selection.papers)

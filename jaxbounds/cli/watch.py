@@ -32,7 +32,8 @@ WAIT = 0.3
 change of the files later."""
 TIDY = 3.0
 """Seconds in which an interrupted round can store its results. If this number of seconds is larger,
-an interrupted watch may end later."""
+`--watch` may end later after Ctrl-C.
+"""
 Stamps = dict[Path, tuple[int, ...]]
 """A dictionary from each file to its stamp: the file's inode, size and times. A stamp changes
 whenever its file changes, because no program can set the time of a change (ctime).

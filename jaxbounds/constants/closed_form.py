@@ -98,7 +98,7 @@ def closed_form(
 
 
 def _agrees(value: Any, x: Any, known: int, between: tuple[str, str] | None, mp: Any) -> bool:
-    """Tell whether a value lies in `between`, or without `between` agrees with the known digits."""
+    """Tell whether a value lies in `between`; if `between` is None, whether it agrees with x."""
     if between is not None:
         # The decimals of an enclosure are rounded outward, so their last digits differ.
         return bool(mp.mpf(between[0]) <= value <= mp.mpf(between[1]))

@@ -1,8 +1,8 @@
 """Compute the ratio lhs/rhs and its slopes in ball arithmetic, at an instance of exact numbers.
 
 The certified digits belong to lhs/rhs at this instance, so they prove a lower estimate of the
-supremum. Slopes, neighbours and other starts only suggest, but do not prove, that no instance has a
-larger ratio lhs/rhs.
+supremum. The slopes at the instance, nearby instances and further searches suggest, but do not
+prove, that no instance has a larger lhs/rhs.
 """
 
 import itertools

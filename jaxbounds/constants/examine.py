@@ -264,7 +264,7 @@ def _end(ball: Any, which: int) -> str:
 
 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
-    """Round the best instance for display; return its rounded form and ratio as `AtSize` fields."""
+    """Return the best instance, rounded for display, and its lhs/rhs as fields of `AtSize`."""
     shown = _rounder(problem, best.point, READABLE, until)
     return {"instance": _plain(problem, shown), "instance_ratio": shown.ratio}
 

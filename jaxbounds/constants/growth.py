@@ -51,9 +51,9 @@ larger, the search tests larger rises.
 BEFORE = (-16, -8, 0, 8)
 """The binary logarithms of those scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
 STEADY, STEADY_FAR = 0.98, 0.9
-"""Local exponents of the growth of lhs/rhs count as not decaying if the last exponent divided by an
-earlier exponent is at least this value. STEADY applies to scales up to 2^100, and STEADY_FAR
-applies to larger scales. A larger quotient makes fewer ratios count as unbounded.
+"""The ratio lhs/rhs counts as unbounded if its last local exponent is at least this fraction of
+each earlier local exponent. The fraction is STEADY up to scale 2^100, and STEADY_FAR for larger
+scales. If the fraction is larger, fewer ratios count as unbounded.
 """
 
 

@@ -198,7 +198,7 @@ class HostClimber:
             return Place(instance, -np.inf)
 
     def out(self, instance: Instance, /) -> Iterator[int]:
-        """Yield for each float 1 if |x| is far above all drawn sizes, -1 if far below, else 0."""
+        """Yield, for each float x, 1 if |x| is far above all draws, -1 if far below, else 0."""
         for leaf, drawn in zip(jax.tree.leaves(instance), self.draws):
             if not is_float(leaf):
                 continue

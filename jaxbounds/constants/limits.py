@@ -74,9 +74,9 @@ class Limit(NamedTuple):
         endless: whether the ratio lhs/rhs grows without bound along the scale. If `settled` and
             `endless` are both False, the search does not know the limit of the ratio.
         left: the relative change of the ratio lhs/rhs between the last two scales.
-        rise: the relative rise of the ratio lhs/rhs from the point to the last scale.
-        lawful: whether, at scales near 1, the last ratio lhs/rhs minus the present ratio is a power
-            of the scale.
+        rise: the relative rise of the ratio lhs/rhs from the first scale to the last scale.
+        lawful: whether the distance of lhs/rhs from its value at the last scale is a power of the
+            scale, at scales near 1.
         family: the function from a scale to the family's instance, in float64.
     """
 
@@ -172,7 +172,10 @@ class Look(NamedTuple):
 
 
 def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
-    """Measure each family through a point at large scales; return the largest lhs/rhs first."""
+    """Measure lhs/rhs at large scales along each family (path of instances) through the point.
+
+    The family with the largest lhs/rhs comes first.
+    """
     families = list(_families(point, False))
     found = list[Look]()
     for index, (_, family) in enumerate(families):

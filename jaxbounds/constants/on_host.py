@@ -43,8 +43,7 @@ time.
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
 ROUNDS = 100
-"""The search climbs from new starting instances at most this many times; more times take longer.
-"""
+"""The search climbs from new starting instances at most this many times; more times take longer."""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
 """The lengths of test moves, relative to the moved entry. A constant is settled only if no test
 move leads to a larger ratio lhs/rhs.
@@ -259,7 +258,11 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return a reason if an entry is far beyond all draws, or scaling keeps lhs/rhs; else ""."""
+    """Return "", or the reason why the ratio lhs/rhs may be a limit that no instance attains.
+
+    A reason is an entry far beyond all draws, or a scaling without end that does not reduce
+    lhs/rhs.
+    """
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 

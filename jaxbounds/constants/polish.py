@@ -68,7 +68,7 @@ class Point(NamedTuple):
 def at(
     problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
 ) -> Point:
-    """Return an instance as a point, with its tied coordinates and its ratio lhs/rhs.
+    """Return an instance as a `Point`, with its groups of equal coordinates and its ratio lhs/rhs.
 
     Args:
         problem: the inequality to maximise, at one size.

@@ -130,7 +130,10 @@ class Problem:
         return self.back(instance) if by_project else instance
 
     def outside(self, instance: Instance) -> bool:
-        """Tell whether `project` would change an instance, which may still meet the hypotheses."""
+        """Tell whether `project` would change an instance.
+
+        An instance that `project` would change may nevertheless meet the hypotheses.
+        """
         if self.statement.project is None or self.statement.hypotheses is None:
             return False
         there = floats_of(self.back(instance))

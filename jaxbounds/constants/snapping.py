@@ -16,8 +16,9 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 """The search ties two entries of a leaf (makes them equal) if their distance is at most one of
-these values times the largest entry. The search makes entries equal whose relative distance is at
-most one of these values; it tries each value, and 0 ties only equal entries."""
+these values times the largest entry. The search tries each of these values; at the value 0, the
+search ties only entries that are already equal.
+"""
 
 COSTS = 1e3
 """The search keeps a tie (of coordinates that become equal) only if the tie makes the ratio lhs/rhs
@@ -93,7 +94,7 @@ def bases(instance: Instance, /) -> list[Basis]:
 def tied(
     instance: Instance, tolerance: float, /, basis: Basis | None = None
 ) -> tuple[Ties, np.ndarray]:
-    """Tie near-equal coordinates within each leaf; return the ties and the groups' mean values."""
+    """Group coordinates of nearly equal size in each array; return the groups and mean sizes."""
     x = np.asarray(flat(instance), float)
     basis = bases(instance)[0] if basis is None else basis
     coordinates = basis.coordinates(x)

@@ -170,8 +170,8 @@ def sides_overflow(pool: Pool, /) -> bool:
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
     """Divide random instances with overflowing sides by powers of ten until the sides are finite.
 
-    The returned starts are sorted, largest ratio lhs/rhs first. The returned list is empty if no
-    side overflows.
+    The function sorts the returned instances by lhs/rhs, the largest first. The returned list is
+    empty if no side overflows.
     """
     if not pool.measured:
         return []
@@ -251,7 +251,7 @@ def further(
 def _best(
     problem: Problem, kind: str, instances: Sequence[Instance], rng: np.random.Generator
 ) -> Iterator[Start]:
-    """Yield a kind's best instance, and some other instances that meet the hypotheses."""
+    """Yield the best instance of a kind (way to make instances), and some other valid instances."""
     ratios = problem.ratios(instances)
     counts = np.flatnonzero(ratios > 0)
     if not len(counts):

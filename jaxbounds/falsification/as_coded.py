@@ -32,7 +32,7 @@ class Wrapped(NamedTuple):
     """The wrapped integers of one form (a version of the claim).
 
     Attributes:
-        rows: the rows of the instances whose sides change if integers may have any length.
+        rows: for each instance, whether a side changes if integers cannot overflow.
         operations: the JAX primitives whose integers wrap in the computation of these sides.
     """
 

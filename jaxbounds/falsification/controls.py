@@ -109,7 +109,7 @@ def _to_a_power(form: Form, column: Column) -> Column:
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
-    """Measure the bound with its control (a deliberately false right side) as the right side."""
+    """Replace the bound's right side by the control (a deliberately false right side)."""
     with np.errstate(all="ignore"):
         value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
     return m._replace(value=value, low=low, high=high, rhs=control)

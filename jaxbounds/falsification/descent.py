@@ -55,8 +55,8 @@ The entry tells one run of the search (a chain) to minimise lhs/rhs, or to minim
 of the sides.
 """
 BELOW = 2.0
-"""Number subtracted from the ratio of a witness (entries that satisfy the claim), so that witnesses
-have negative scores. A larger number changes no result of the search.
+"""Number subtracted from the ratio of the sides if the entries satisfy the claim, so that their
+score is negative. A larger number changes no result of the search.
 """
 PROGRESS = 1e-9
 """Relative decrease of a ratio of the sides that counts as progress; a larger value ends the search

@@ -213,8 +213,9 @@ def read(
     Args:
         statement: the statement to evaluate.
         size: the size of the instances (the numbers that give their shapes).
-        returned: a function from the array module to a few numbers, which summarise the last
-            results of the functions that the statement judges.
+        returned: a function that takes the array module (NumPy or `jax.numpy`) and returns a few
+            numbers. These numbers summarise the last results of the functions that the claim is
+            about.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.

@@ -147,7 +147,7 @@ def distinct_counted(column: Column, /) -> int:
 
 
 def bounded_mean(ratios: Reals, /) -> float | None:
-    """Return the mean of r / (1 + |r|) over finite ratios r, to detect a change of any ratio."""
+    """Return the mean of r / (1 + |r|) over finite ratios r = lhs/rhs; each r affects the mean."""
     finite = ratios[np.isfinite(ratios)]
     return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
 

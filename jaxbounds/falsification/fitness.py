@@ -71,7 +71,7 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 
 
 def _cure(watch: TraceWatch) -> str:
-    """Return advice against a narrow type; the advice names a constant that causes the type."""
+    """Return advice for a program in which a type such as float32 rounds too coarsely."""
     if not watch.constants:
         if all(one.startswith(("reduce_sum", "div")) for one in watch.narrow):
             return "A mean of booleans has the type float32. Try jnp.mean(1.0 * x) for jnp.mean(x)"

@@ -47,15 +47,18 @@ decides at most SHORT instances whose entries have few digits. Larger numbers fi
 with equal sides and take longer.
 """
 IN_FLOATS = 32
-"""If ball arithmetic cannot decide, the search for equality cases moves at most this many instances
-with equal float sides. A larger number finds more equality cases and takes longer."""
+"""If ball arithmetic cannot decide, the search perturbs at most this many instances whose sides are
+equal in floats. A larger number finds more equality cases and takes longer.
+"""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
 """If a ratio of the sides exceeds one by more than ULPS, the engine moves the entries by
 LAST_DIGITS times the largest entry. The excess counts as rounding only if it falls to a quarter. If
 ULPS or LAST_DIGITS is larger, more small violations count as rounding."""
 SHAKEN = 24
-"""The function changes the last digits of at most this many instances, from the largest excess to
-the smallest. A larger number finds more small violations and takes longer."""
+"""If lhs/rhs exceeds one, the search changes the last digits of at most this many instances, evenly
+spread from the largest lhs/rhs to the smallest. A larger number finds more small violations and
+takes longer.
+"""
 TINY = 1e-6
 """If both sides are at most this share of the instance's largest entry (or of 1), rounded entries
 may explain their difference. A larger share mistakes more small violations for rounding."""
@@ -122,7 +125,7 @@ def cleared(
 
 
 def _is_searched(statement: Statement) -> bool:
-    """Return whether a search estimates a side, or looks for the entries of `there_is`."""
+    """Return whether a search computes a side, or the entries that the claim says exist."""
     return bool(statement.estimates) or statement.there_is is not None
 
 
@@ -275,9 +278,9 @@ def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> 
 
 
 def with_equality(pool: Pool, column: Column, /) -> str:
-    """Return the reason for a verdict on a bound with a worst ratio near one and no equality case.
+    """Return the reason for a verdict on a bound that is nearly tight, but has no equality case.
 
-    The advice proposes the shortest instance at which floats agree.
+    The reason proposes, as an equality case, the shortest instance at which the float sides agree.
     """
     m = column.measured
     with np.errstate(invalid="ignore"):

@@ -154,7 +154,7 @@ def _explore(
     examples: Examples,
     referee: Asked,
 ) -> None:
-    """Draw and search; at the time limit, `pool` and `seen` store the results so far."""
+    """Draw and search instances up to the time limit; store the results in `pool` and `seen`."""
     seen.left_out = draw(bench, pool, budget, seed)
     recall(bench, pool, examples)
     if budget.restarts:

@@ -145,7 +145,7 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
     Args:
         x: the logarithms of the parameter in increasing order, or of 1 / parameter if the parameter
             tends to zero.
-        distance: the distances between the sides at the sizes, at least three.
+        distance: the distance between the sides at each of at least three values of the parameter.
         floor: the distance up to which a difference of the sides is rounding.
     """
     last = float(distance[-1])

@@ -42,7 +42,7 @@ for each key. A key is "lhs", "rhs", or the name of a function that the statemen
 
 
 class NotedAt(NamedTuple):
-    """The origin of some instances: the index of their size, and their source.
+    """The origin of recorded instances: the index of their size, and the source that made them.
 
     The source is a sampler's name, "every" for an enumerated set, or "cases".
 

@@ -111,7 +111,7 @@ class Promises:
 
     @property
     def points(self) -> int | None:
-        """The number of values of the entries of `there_is`, if all are tried; else None."""
+        """The number of values of the `there_is` entries if a check tries all values; else None."""
         return None if self.every is None else len(jax.tree.leaves(self.every)[0])
 
     def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:

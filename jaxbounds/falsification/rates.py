@@ -17,9 +17,9 @@ log(lhs / rhs) that shrink more and more slowly. A larger factor explains more c
 lower-order terms.
 """
 SLOWLY = 0.9
-"""Factor that replaces SETTLES if the factors by which the changes shrink do not rise from step to
-step. A larger factor attributes more to lower-order terms. For example, a term n beside n^2 shrinks
-the changes by the factor 0.71.
+"""The limit SETTLES is replaced by SLOWLY if the factors by which the changes of log(lhs / rhs)
+shrink do not rise. A larger limit explains more changes by lower-order terms. For lhs = n^2 + n and
+rhs = n^2, the factor is 0.71.
 """
 STAYS = 0.75
 """The last local exponent comes from the last two sizes. If the last local exponent is at least

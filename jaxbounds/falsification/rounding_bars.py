@@ -148,7 +148,7 @@ def _largest(row: Row) -> Row:
 
 
 def _by_moves(bench: Bench, few: Few) -> Found:
-    """Find the sizes of terms by further runs of a program on perturbed instances."""
+    """Estimate how large the terms of a program's sums are, from runs on perturbed instances."""
     reader = bench.reader(few.size)
     run: Run = bench.watch.calls(reader)
     if not bench.statement.host:

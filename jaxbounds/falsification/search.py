@@ -64,14 +64,14 @@ def _better(score: Any, counted: Any, best: Any) -> Any:
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance (or each of a batch) is evidence, without a rounding violation."""
+    """Return whether an instance is evidence, but no violation that rounding may explain."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
     """Return a function from an instance and a form's index to the form's score and gradient.
 
-    A form is one version of the claim.
+    The search maximises the score. A form is one version of the claim.
 
     For a bound, the function compares only the sides of that form.
     """

@@ -29,8 +29,8 @@ from jaxbounds.falsification.wording import in_words
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""Rounding may always explain a relative violation up to this value. If the value is larger, only
-ball arithmetic can confirm more of the violations.
+"""Rounding may always explain a relative violation up to this value. If the value is larger, more
+violations count only if ball arithmetic confirms them.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """The engine perturbs the floats of an instance MOVED times. Half of the perturbations change an

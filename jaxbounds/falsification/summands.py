@@ -40,9 +40,10 @@ SHAKEN = 2.0**-50
 the last place. A larger amount lets more changes of results count as rounding errors.
 """
 PAIRS = 2
-"""Number of pairs of runs with opposite perturbations; the largest change of a result over all
-pairs gives the size of the terms. If there are more pairs, the computed size of the terms is too
-small less often."""
+"""Number of pairs of program runs with opposite perturbations of all terms. The largest change of a
+result over all pairs estimates the size of the terms that the program sums. More pairs give a more
+reliable estimate.
+"""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
 If LARGEST or GRID were larger, some products would round.
@@ -65,8 +66,9 @@ branches."""
 Mover = Callable[[np.ndarray], np.ndarray]
 """A function that perturbs an array of floats in one of the `Runs`, but not in the first run."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
-"""A function that returns an equation's perturbed results from the equation, its operands and
-results."""
+"""A function that perturbs the results of an equation of the program; its arguments are the
+equation, the operands, the results and a `Mover`.
+"""
 
 
 def _floats(x: Any) -> bool:

@@ -79,10 +79,10 @@ def strictly(
     *,
     approached: bool = False,
 ) -> Decision:
-    """Decide that a strict inequality holds only if the sides differ at every instance.
+    """Return a new decision about a strict inequality, if both sides are equal at an instance.
 
-    The inequality fails if ball arithmetic finds both sides equal at an instance. The decision
-    about a ratio that approaches one without reaching one (`approached`) otherwise stays unchanged.
+    The inequality fails if ball arithmetic finds both sides equal at an instance. If no sides are
+    equal, and lhs/rhs only approaches one (`approached`), the decision stays unchanged.
     """
     m = column.measured
     given = lambda instance: in_words(

@@ -139,13 +139,12 @@ class TraceWatch:
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
         """Record a trace's operations.
 
-        If the trace does not call a judged function, the watch traces the function again from
-        scratch. JAX does not trace a function again if it has traced or cached the function for
-        another statement.
+        If the trace calls no function that the claim is about, the method clears JAX's caches and
+        traces again. JAX hides a call of a function that it has traced for another statement.
 
         Args:
-            closed: the traced program of the function.
-            given: its arguments.
+            closed: the traced program, a `ClosedJaxpr`.
+            given: the arguments of the traced program.
             retrace: a function that traces the statement's program once more.
         """
         if self.never:

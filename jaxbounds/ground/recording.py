@@ -114,7 +114,7 @@ class _Watch:
             self.keep(key, state(key))
 
     def keep(self, key: str, value: str) -> None:
-        """Record a dependency's first state; then call the functions that `telling` registered."""
+        """Record a dependency's first state, and pass it to the functions given to `telling`."""
         if key in self.depends:
             return
         self.depends[key] = value
@@ -216,7 +216,7 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Call `act` if the user's code called a frame's function; ignore exceptions of `act`."""
+    """Call `act` if the user's code called the function of `frame`; ignore exceptions of `act`."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):

@@ -48,7 +48,7 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Return the d heads' matrices W_QK, for prompts whose lists t all begin with the first token.
+    """Return the W_QK of d heads, for prompts whose queries all have x_1 as first relevant token.
 
     The logit of head k for token j is `selectivity` <direction, w_j> + `beta` x_jk. Both terms of
     the logit come from rows of W_QK that act on the query's encoding w_{t_1}, so W_QK is not

@@ -81,7 +81,7 @@ def _ordered(verdict: Verdict) -> tuple[float, float]:
 
 
 def _difference(verdict: Verdict) -> str:
-    """Return the difference of the sides; only a failing form is "over" or "short"."""
+    """Describe the difference of the sides; only a claim that fails is "over" or "short"."""
     smaller, larger = _ordered(verdict)
     gap = smaller - larger
     if gap == 0:

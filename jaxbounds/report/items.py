@@ -81,7 +81,7 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
 
 
 def _by_displays(one: Covered, found: Sequence[Covered]) -> Covered:
-    """Return a theorem with its displays' verdicts if each labelled display has a verdict."""
+    """Add to a theorem the verdicts on its displays, if each labelled display has a verdict."""
     if one.words != NOT_COVERED or one.item.kind.startswith("Equation"):
         return one
     inside = [

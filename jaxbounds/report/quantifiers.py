@@ -28,9 +28,10 @@ def quantifiers(statement: Statement, /) -> list[tuple[str, str]]:
 
 
 def in_one_line(statement: Statement, /) -> str:
-    """Return the formula as plain text, between its entries of `there_is` and its limit.
+    """Return the formula as plain text, after "there is" with its entries, and before its limit.
 
-    A formula that already names the entries of `there_is` or the limit stays unchanged.
+    The function adds neither the entries of `there_is` nor the limit if the formula already names
+    them.
     """
     words = statement.formula
     if statement.there_is and "there is" not in words.lower() and "exist" not in words.lower():

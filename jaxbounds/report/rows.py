@@ -63,7 +63,7 @@ histogram's axis shows."""
 
 
 def badge(verdict: Verdict, /) -> Html:
-    """Return the status with its sign, and a warning if the status is not the recorded one."""
+    """Return a verdict's status with its symbol, and a warning if the paper's record differs."""
     mark = element("span", MARKS[verdict.status], aria_hidden="true", class_="mark")
     status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
     if verdict.as_expected:

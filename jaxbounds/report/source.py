@@ -300,7 +300,7 @@ def own_files() -> dict[Path, str]:
 
 @functools.lru_cache
 def _code_outside(room: str) -> str:
-    """Return the code of `own_files`; of files in `room`, only code that defines nothing."""
+    """Return the code of `own_files`; from modules in `room`, only code that defines no name."""
     parts = []
     for file, module in sorted(own_files().items()):
         text = _text(file)

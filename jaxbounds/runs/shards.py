@@ -23,7 +23,7 @@ FORMAT = "jaxbounds-shard-1"
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A shard: a share of the training runs of a run.
+    """A shard: a part of the trainings that one `jaxbounds run` of an experiment needs.
 
     Attributes:
         experiment: the id of the experiment.

@@ -229,8 +229,8 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 def _failed_or_new(selection: Selection, out: Path) -> Selection:
     """Return the statements without a verdict, and the statements with an unexpected last verdict.
 
-    A verdict is unexpected if it differs from the record. If this gives no statement, the function
-    returns all statements.
+    A verdict is unexpected if it differs from the record. If there are no such statements, the
+    function returns all statements.
     """
     known, every = judged_before(out), selection.statements
     failed = [s.id for s in every if known.get(s.id) is False]

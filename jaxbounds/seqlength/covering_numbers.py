@@ -18,7 +18,7 @@ from jaxbounds.numerics.arrays import traced
 LARGEST_CLASS = 16
 """The function computes exact covering numbers of at most this many functions.
 
-A larger number takes more time: each additional function doubles it.
+A larger number takes more time: each additional function doubles the time.
 """
 
 

@@ -175,7 +175,8 @@ def _matching(
 ) -> tuple[AttentionNetwork | None, float]:
     """Return the first network that reproduces the given outputs, or None if there is none.
 
-    Return also the difference from the outputs.
+    The second result is the relative difference from the given outputs: that of the returned
+    network, else the least.
     """
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:

@@ -63,8 +63,8 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     explicit; no O(.) hides any of them.
 
     Raises:
-        Refused: if k or d is below 1, or x is negative or not finite. Every function of this
-            module raises this error.
+        Refused: if k or d is below 1, or x is negative or not finite. Every function of this module
+            raises `Refused` in these cases.
     """
     return real(d) * _checked(x, k=k, d=d) ** 2 * log(2 * k + 1, x)
 

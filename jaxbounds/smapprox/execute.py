@@ -150,9 +150,9 @@ def execute(
     A look-up replaces hard attention: it finds the position directly instead of scoring all keys.
 
     The function runs compiled weights with hard attention by look-ups (`look_up.run`), in a time
-    linear in T. The look-ups cannot decide a few words; for these words the function uses the dense
-    network. The function uses the dense network also for other weights, for soft attention, and
-    with `record`. The look-ups are compiled once for each machine, T and padded length. The dense
+    linear in T. If a look-up cannot decide on a word, the function uses the dense network for the
+    word. The function uses the dense network also for other weights, for soft attention, and with
+    `record`. The look-ups are compiled once for each machine, T and padded length. The dense
     network is compiled once for each shape of weights, T and padded length.
 
     Args:
@@ -164,7 +164,7 @@ def execute(
             `softmax.inverse_temperature`.
         record: whether to return also the hidden states, the scores and the attention weights.
         params: weights that replace the compiled weights, for example perturbed weights. A run with
-            these options computes both attentions in every layer, even attentions with zero
+            `record` or `params` computes both attentions in every layer, even attentions with zero
             compiled weights.
         length: the length to which words are padded, so that batches share one compilation.
         memory_limit: the largest number of bytes that a run may need; `memory_needed` computes the

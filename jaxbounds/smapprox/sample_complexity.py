@@ -75,7 +75,7 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     argument about a single loss would therefore not refute the definition's claim.)
 
     Raises:
-        Refused: if the mass is not in [0, 1].
+        Refused: if `difference` is not in [0, 1].
     """
     if not (traced(difference) or 0 <= difference <= 1):
         raise Refused(

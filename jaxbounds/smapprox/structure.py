@@ -223,9 +223,9 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """Return the name of the group whose first coordinates are `places`, in order.
+    """Return the name of the coordinate group that begins with the coordinates `places`.
 
-    "" for no places.
+    The name is "" if `places` is empty.
     """
     if not places:
         return ""

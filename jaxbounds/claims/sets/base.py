@@ -19,8 +19,7 @@ ROUNDING = 1e-12
 """Relative tolerance of membership: a point counts as outside of a set if it exceeds a bound of the
 set by a larger fraction. A larger tolerance accepts points farther outside of the set."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
-"""The membership tolerance as two factors, because ball arithmetic may treat a constant like 1e-12
-as zero."""
+"""The factors by which a bound may shrink or grow in a test of membership."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
 """The library enumerates a set if it has at most this many points. A larger number of points takes

@@ -66,7 +66,7 @@ class Simplex(Set):
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Return the corners for a single row (one nonzero entry each); None for several rows."""
+        """Return the simplex's corners; None for a set of matrices, or with too many corners."""
         *rows, n = self.shape_at(size)
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 Pair = tuple[jax.Array, jax.Array]
-"""A matrix and a parameter, or their tangents."""
+"""A pair: a matrix and the parameter of a function of its eigenvalues, or the tangents of both."""
 
 Scalar = Callable[[jax.Array, jax.Array], jax.Array]
 """A function f(eigenvalue, parameter) that maps arrays entry by entry."""

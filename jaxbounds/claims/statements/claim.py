@@ -248,10 +248,7 @@ def _name_of(twin: Twin) -> str:
 
 
 def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
-    """Refuse a side that is neither function nor number, and a twin without one or two sides.
-
-    A twin is a false variant of the claim.
-    """
+    """Refuse a side that is no function or number, and a false variant without 1 or 2 sides."""
     refuse_other_side("error", error)
     refuse_other_arguments("error", error, known)
     for name, pair in pairs.items():

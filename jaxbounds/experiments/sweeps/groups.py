@@ -17,7 +17,7 @@ from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
 from jaxbounds.ground.jax_internals import process_allgather
 
 Rounds = list[Any]
-"""A list of this process's values, with one entry for each round.
+"""A list of arrays that this process holds, one for each round of a sweep.
 
 In a round, every device runs one group of lanes.
 

@@ -142,7 +142,7 @@ def _not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return for each lane (run) the first step at which its flag is set; -1 if no flag is set."""
+    """Return, for each row of `flags`, the first step with a True flag; -1 if all are False."""
     return np.where(flags.any(axis=1), steps[np.argmax(flags, axis=1)] if len(steps) else 0, -1)
 
 

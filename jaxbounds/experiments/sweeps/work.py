@@ -143,7 +143,7 @@ class Work:
         return jax.tree.map(lambda leaf: leaf[self._place], every)
 
     def typed(self, tree: Any, /) -> Any:
-        """Return states of `carries` with the original types of keys."""
+        """Return states from `carries`, whose random keys get their original types back."""
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:

@@ -68,7 +68,7 @@ class Lesson(NamedTuple):
 
 
 def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
-    """Return the training program of the paper's model with equal heads, from zero, for every H.
+    """Return a program that trains the paper's model from zero weights, with H equal heads.
 
     Args:
         rule: the name of the optimiser.

@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 NEAR = 0.1
-"""The largest difference at which a measured exponent is taken as equal to a factor's exponent.
+"""A measured exponent counts as equal to a factor's exponent if the exponents differ by at most
+this value. A larger value accepts larger differences.
 
-A larger `NEAR` accepts larger differences.
 """
 HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
 SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)

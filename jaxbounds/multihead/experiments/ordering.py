@@ -94,9 +94,9 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Return a text that says why the changes within trials do not show the claim, else "".
+    """Return why a quantity's changes within each trial do not show the claim; "" if they do.
 
-    The text also says how many trials would decide the claim.
+    If the changes leave the claim undecided, the text says how many trials would decide it.
     """
     if decision:
         return ""
@@ -108,7 +108,10 @@ def why_not(
 
 
 def combine(decisions: Sequence[bool | None], /) -> bool | None:
-    """Return False if a decision is False, True if all of at least one are True, else None."""
+    """Return False if any decision is False, True if all decisions are True, else None.
+
+    The result for no decisions is None.
+    """
     if any(d is False for d in decisions):
         return False
     return True if decisions and all(decisions) else None

@@ -52,8 +52,8 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the experiment's data so that the claim is false.
 
-The functions exchange heads or panels, change the rate at which the loss falls, or halve the
-margin.
+The functions exchange numbers of heads or optimisers, change the rate at which the loss falls, or
+halve the margin.
 """
 
 

@@ -76,7 +76,7 @@ class Context(Assumption3):
 
 
 def _scales(key: Array, d: int) -> Array:
-    """Draw three noise scales relative to S: along mu_+ and mu_-, along all nu, and elsewhere."""
+    """Draw DM1's noise scales divided by S: along mu_+ and mu_-, along all nu, and elsewhere."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
@@ -262,7 +262,9 @@ searched_sequence = functools.partial(
     assumptions="DM1, Assumption 3",
     budget=_FEW_STARTS,
 )
-"""Settings of inequalities about one sequence; the search has only few starting points."""
+"""The constructor `Statement` for inequalities about one sequence, with few starting points of the
+search.
+"""
 searched_sequences = functools.partial(
     Statement,
     kind="inequality",

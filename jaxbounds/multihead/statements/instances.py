@@ -149,9 +149,9 @@ def _trained(
 
 
 def sparse_context(size: Size, *, signal: float = 2.0, noise: float = 0.1) -> SparseContext:
-    """Return DM1 with one relevant token and d - 2 distractors.
+    """Return the data model DM1 with one relevant token and d - 2 distractor patterns.
 
-    The number `noise` is both Z_mu and Z_nu.
+    The argument `noise` gives both bounds of DM1's noise, Z_mu and Z_nu.
     """
     return SparseContext(
         tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2,

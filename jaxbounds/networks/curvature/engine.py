@@ -236,7 +236,7 @@ class Product:
         self.value = both(zero)[1]
 
     def __call__(self, vector: Float[Array, " n"]) -> Float[Array, " n"]:
-        """The product of the matrix with a vector."""
+        """Return the product of the Hessian (or Gauss-Newton matrix) with a vector."""
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:

@@ -161,7 +161,7 @@ class Selection:
         return self._unflatten(leaves)
 
     def tree(self, vector: Array, head: Array | int | None = None) -> Params:
-        """Return a vector as a pytree: None for fixed leaves, 0 for parameters of other heads."""
+        """Return a vector as a pytree: None for fixed leaves, 0 for all heads except `head`."""
         return self.tree_of(self.pieces(vector), head)
 
     def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:

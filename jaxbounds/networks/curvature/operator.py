@@ -54,8 +54,8 @@ class Curvature:
             real numbers are differentiated. All other leaves are held fixed, and so are statistics
             (linen's batch_stats, nnx variables other than `nnx.Param`) and the state of an optax
             optimiser. Parameters in bfloat16 are converted to float32. If a loss rounds to fewer
-            digits than its parameters have (mixed precision), no end counts as converged; see
-            `Extremes.noise`.
+            digits than its parameters have (mixed precision), neither extreme eigenvalue counts as
+            converged; see `Extremes.noise`.
         data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of equal
             shape, [(x1, y1), (x2, y2)]. For a list, the mean loss needs the memory of only one
             batch. A list [x, y] of arrays of equal length is refused, since the list may mean one

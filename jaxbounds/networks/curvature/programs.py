@@ -234,7 +234,7 @@ class Point:
         return Program(kernel, self._traced, self.selection, self.of, options)
 
     def on(self, batch: Any, /) -> "Point":
-        """Return a `Point` with another batch of a stream and with the same loss and parameters."""
+        """Return a `Point` with the given batch, and this point's loss and parameters."""
         chosen = [entry[0] for entry in self.selection.chosen if entry]
         return Point(
             self.loss, self.params, Stream([batch]), filter=lambda p: p in chosen, of=self.of

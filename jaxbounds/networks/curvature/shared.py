@@ -173,7 +173,7 @@ class Run:
         return self._pairs[k, index]
 
     def vector(self, look: Look, index: int, /) -> Array:
-        """Return the unit Ritz vector of the value with this index."""
+        """Return the unit Ritz vector of the Ritz value with the given index."""
         wide = np.zeros(self.rows)
         wide[: look.values.size] = look.vectors[:, index]
         return _combined(jnp.asarray(wide, self._state.vector.dtype), self._state.basis)

@@ -185,7 +185,7 @@ def not_negative(
     reach: float,
     sides: Sequence[int],
 ) -> bool:
-    """Tell whether Q(r, u) >= 0 is proved for each direction u that points into the box.
+    """Tell whether a polynomial is proved to be >= 0 in each direction u that points into the box.
 
     The proof skips a direction in which a condition is certainly negative, because the program
     takes another branch in this direction.
@@ -262,7 +262,7 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Tell whether the margin is >= 0 wherever in the box the program takes this path."""
+    """Tell whether the margin is >= 0 at all points of the box where the program takes the path."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):

@@ -193,14 +193,14 @@ class Field:
         return p, below
 
     def relate(self, i: int, n: int, value: "Exact") -> None:
-        """Record that the n-th power of atom i equals a number that contains earlier atoms only."""
+        """Record the n-th power of the irrational constant i as a number in earlier constants."""
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
-        """Return n for the atom e^(u/n) or base^(1/n) of a key; n must be a multiple of `by`.
+        """Return the n of the irrational constant e^(u/n) or base^(1/n) that `key` names.
 
         Raises:
-            Finer: if the n of the field's atom is no multiple of `by`.
+            Finer: if n is no multiple of `by`.
         """
         now = self.fine.get(key, 1)
         if now % by:

@@ -182,10 +182,11 @@ class Interpreter:
         values: Any,
         wanted: tuple[bool, ...] | None = None,
     ) -> list[Any]:
-        """Run the equations in order, except those on which no wanted result depends.
+        """Run, in order, the equations on which a result marked in `wanted` depends.
 
         Raises:
-            NotSupported: if a rule gives another shape than the program declares.
+            NotSupported: if the rule for a primitive returns an array of another shape than the
+                program declares.
         """
         wanted = (True,) * len(program.outvars) if wanted is None else wanted
         reads, equations = self._needed(program, wanted)

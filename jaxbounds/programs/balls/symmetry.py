@@ -1,7 +1,7 @@
 """Find scalings and shifts of a box's coordinates that keep a claim unchanged (homogeneity).
 
 A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_j t, at time t. The
-law of an entry of the program states how the flow changes the entry: multiplied by e^(a t), or
+law of a value in the program states how the flow changes the value: multiplied by e^(a t), or
 shifted by b t. The law of a primitive's result follows from the laws of its operands; these laws
 give linear equations for the weights w. Suppose the flow only multiplies the margin by positive
 factors, and changes no hypothesis. If the flow has these two properties, the claim holds at a point

@@ -148,8 +148,9 @@ Plain = Callable[[JaxprEqn, list[Any]], list[Any]]
 """A function from an equation without inner programs, and the equation's operands, to the
 equation's results."""
 Raise = Callable[[IntegerPower, Any, Any, Any], Any]
-"""A function from four arguments to a power of integers: the power, its base, its exponent, and the
-result of the power's last equation."""
+"""A function that computes a power of integers. The arguments are the `IntegerPower`, the base, the
+exponent, and the result that the last equation of the power gave.
+"""
 
 
 class Runner:

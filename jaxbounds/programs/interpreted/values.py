@@ -8,4 +8,4 @@ Rule = Callable[..., Any]
 
 
 class NotInterpreted(Exception):
-    """NumPy has no rule for a program, or may give another result than the compiled program."""
+    """Raised if NumPy has no rule for a program, or may give another result than JAX."""

@@ -104,7 +104,7 @@ def encoded_dimension(N: int, protocol: Protocol, /) -> int:
 
 
 class Task(NamedTuple):
-    """The link's parameters and the positional encodings of one task."""
+    """A task: the parameters of the link (label function) and the positional encodings."""
 
     link: Any
     omega: Float[Array, "N de"]

@@ -55,7 +55,7 @@ def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
 
 
 def _allowed(network: TwoLayer, depth: int) -> float:
-    """Return the largest L^2 |U|_F^2 of RNNs with the least squared norm of this network."""
+    """Return the largest L^2 |U|_F^2 of any RNN that has the least squared norm of `network`."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 

@@ -112,7 +112,7 @@ def _perturbation(i: Instance, size: Size) -> Sides:
     """Compare the distance of two RNNs with Lemma 29's bound.
 
     The first axis of every array of weights selects one of the two networks. The second axis of a
-    transition's weights selects the direction.
+    transition's weights selects the forward or the backward RNN.
     """
     z, dh, N = i["z"], size["dh"], size["N"]
     transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]

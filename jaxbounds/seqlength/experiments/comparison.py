@@ -196,8 +196,8 @@ CONTROLS: dict[str, Control] = {
 }
 """False variants of the data; the claims must reject all of them.
 
-In the false variants, bounds that should be constant grow, growing bounds are constant, or another
-bound is the least.
+In the false variants, constant bounds grow, growing bounds are constant, or the least bound is not
+the least.
 """
 
 

@@ -34,7 +34,7 @@ def decide(
     change: float,
     level: float,
 ) -> Decision:
-    """Decide whether values change along x in the direction of `change`, or by less than it.
+    """Decide whether the values change along x as much as `change` states, or change less.
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
     The second test excludes the slope of `change` if the slope that remains after the subtraction

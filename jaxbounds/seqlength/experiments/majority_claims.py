@@ -91,7 +91,7 @@ def _absent(
 ) -> tuple[bool | None, list[str]]:
     """Decide whether a trend with the sign of `change` is absent.
 
-    If not, estimate how many runs would decide.
+    If the runs cannot decide, the function estimates how many runs would decide.
     """
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)

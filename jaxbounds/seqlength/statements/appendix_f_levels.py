@@ -1,10 +1,10 @@
 """A disproof of Corollary F.0.1's bound, by networks whose weights differ in magnitude and in sign.
 
-Except for these levels, the networks are those of `appendix_f`.
+Except for the magnitudes of the weights, the networks are as in the module `appendix_f`.
 
 The printed bound on the cover's size grows with d. Networks that differ only in signs are too few
-to refute it. Networks whose weights differ in magnitude refute the bound. Their first layer
-distinguishes a number of magnitudes (levels) of the order B_x^2 / d.
+to refute the printed bound. Networks whose weights differ in magnitude refute the bound. Their
+first layer distinguishes a number of magnitudes (levels) of the order B_x^2 / d.
 """
 
 import functools
@@ -69,9 +69,9 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
 
 
 def _whole(instance: Instance, size: Size) -> Instance:
-    """Project an instance of the search.
+    """Round the number M of levels to a whole number >= 2, and clip the threshold t.
 
-    M becomes a whole number >= 2, and the levels are clipped to [-1, 1].
+    The function clips t to |t| <= 1 - 1 / (M - 1), between the least and the largest level.
     """
     scales = draw.positive("B_x", "epsilon")(instance, size)
     M = np.maximum(np.round(np.abs(instance["M"])), 2.0)

@@ -30,4 +30,6 @@ CODES = {
     "S11": "The cross entropy of logits of absolute value at most M has a Lipschitz constant "
     "below 2, which depends on M and on the number K of words.",
 }
-"""A dictionary from each short name to its explanation, which `jaxbounds show` prints."""
+"""A dictionary from the code of each sharpening, such as "S10", to its explanation, which
+`jaxbounds show` prints.
+"""

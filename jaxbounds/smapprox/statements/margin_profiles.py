@@ -16,8 +16,8 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""The values that replace the constants hidden in the paper's O(). The note of the printed form of
-the statement derives these values.
+"""The values that replace the constants hidden in the paper's O(). The note on the paper's printed
+bound derives these values.
 """
 
 

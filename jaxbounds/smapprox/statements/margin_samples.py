@@ -25,7 +25,7 @@ LEVEL = 0.1
 RARE = np.array([2.0, 1.0, 0.5])
 """The masses of rare inputs, in units of 1/n; n samples may miss an input of this mass."""
 GRID = 180
-"""The number of models (angles) on the l_1 sphere; a larger number finds worse models."""
+"""The number of models (angles) on the l_1 sphere; a larger number finds models of larger risk."""
 COUPONS, COUPON_SAMPLES = 21, 200
 """The number of coupons (inputs at which the models are tested), and the number of samples.
 

@@ -61,7 +61,7 @@ class Real:
         yield from {id(x): x for term in self.arguments for x in term}.values()
 
     def shown(self, level: int = PLUS) -> str:
-        """Return the name or the literal, in parentheses if the precedence `level` needs them.
+        """Return the number's Rocq name or literal, in parentheses if the precedence needs them.
 
         Raises:
             NotSupported: if the number has neither a name nor a literal, because its operation has
