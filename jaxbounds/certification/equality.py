@@ -195,7 +195,7 @@ class Equalities:
         return False
 
     def _spelled(self, point: np.ndarray, moving: list[int]) -> Iterator[tuple[Number, ...]]:
-        """Yield exact descriptions of the point's coordinates, the simplest description first."""
+        """Yield exact numbers near the point's coordinates, the simplest numbers first."""
         ways: list[list[Number]] = []
         for j, x in enumerate(point):
             if j in moving:

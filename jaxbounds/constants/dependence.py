@@ -42,7 +42,7 @@ class Exponent:
 
 
 def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
-    """Return the axes (named numbers of the sizes) with several values, all positive."""
+    """Return the names of the sizes' numbers (such as "T") with several values, all positive."""
     values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
     return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 

@@ -131,9 +131,9 @@ def bindings(
 
     A ratio of the sides counts as changed if it changes by more than the statement's tolerance. The
     ratio is the worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the
-    ratio of a counterexample. An evaluation that raises counts as a change. The function measures
-    all variants (copies with a wrong function) on the same instances, which it draws with the
-    correct functions.
+    ratio of a counterexample. If a mistake makes the statement raise an exception, the exception
+    counts as a change. The function measures all variants (copies with a wrong function) on the
+    same instances, which it draws with the correct functions.
 
     Args:
         statement: a statement of a claim of any kind.

@@ -150,7 +150,7 @@ def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def anew(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Copy one entry from another chain (another run of the search)."""
+    """Copy one entry of the instance from another chain (run of the search)."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[rng.permutation(len(moved)), at]

@@ -153,7 +153,7 @@ def bounded_mean(ratios: Reals, /) -> float | None:
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
-    """Return a dict from each size to the worst ratio at that size; empty for rates and limits."""
+    """Return a dict from each size to the worst lhs/rhs at the size; empty for rates and limits."""
     found: dict[str, float] = {}
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):

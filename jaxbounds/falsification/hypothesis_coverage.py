@@ -121,7 +121,7 @@ def _flags(statement: Statement, wanted: list[Any], size: Size) -> Callable:
         return joined(*(asked(hypotheses, instance, size, xp) for hypotheses in wanted))
 
     def where_defined(batch: Instance) -> dict[str, np.ndarray]:
-        """Evaluate the hypotheses, and skip instances on which they raise."""
+        """Evaluate the hypotheses, and skip instances on which a hypothesis raises an exception."""
         rows = []
         for index in range(length(batch)):
             with contextlib.suppress(ValueError, IndexError, KeyError):

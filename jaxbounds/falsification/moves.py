@@ -280,5 +280,5 @@ def one_leaf(
 
 
 def can_move(at: int, leaf: Leaf, discrete: frozenset[int], /) -> bool:
-    """Return whether a leaf (array) is not empty, and holds floats or lies in a finite set."""
+    """Return whether a nonempty leaf (array) holds floats, or lies in a finite set."""
     return bool(leaf[0].size) and (is_float(leaf) or at in discrete)

@@ -46,7 +46,7 @@ class NotedAt(NamedTuple):
 
     The source is a sampler's name, "every" for an enumerated set, or "cases".
 
-    `start` is the index of the first of these instances in the source's whole batch.
+    `start` is the index of the first recorded instance among all instances of the source.
     """
 
     size: int

@@ -1,9 +1,10 @@
 """Store compiled programs in files, and load them without tracing.
 
 JAX's own cache needs the traced program to find a compiled program. A folder's programs are valid
-only for one version of the traced code, the compiler and the processor. The engine replaces an
-unreadable file. A program is code, which the compiler writes as a pickle. Each file therefore
-carries a digest, computed with the folder's secret key; only the folder's owner can read the key.
+only for one version of the traced code, the compiler and the processor. If the engine cannot read a
+program's file, it compiles the program and writes the file again. A program is code, which the
+compiler writes as a pickle. Each file therefore carries a digest, computed with the folder's secret
+key; only the folder's owner can read the key.
 """
 
 import contextlib

@@ -73,7 +73,7 @@ def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
 
     The search maximises the score. A form is one version of the claim.
 
-    For a bound, the function compares only the sides of that form.
+    For a bound, the function computes only the sides of the form with the given index.
     """
     bound = statement.is_bound
     look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)

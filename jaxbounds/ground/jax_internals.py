@@ -340,7 +340,7 @@ class _Maker:
         return atom, tuple(moves)
 
     def chosen(self, atom: Any) -> tuple[Any, Any, Any] | None:
-        """Return the operands of the `jnp.where` that computes a variable: condition, two cases."""
+        """Return the condition and both cases of the `jnp.where` that gives a variable, or None."""
         eqn = self.of(atom)
         if eqn is None or len(eqn.invars) != 3:
             return None

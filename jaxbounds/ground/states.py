@@ -1,9 +1,9 @@
 """Compute the states of the files, folders and modules on which a result depends.
 
 A dependency is a text: a kind, and a path or name, such as "file: /home/me/data.npy". The state of
-a dependency is a second text, such as a digest. If the states at two times are equal, code that
-reads the dependency reads the same content. The state of a file is a digest of its content. A new
-modification time is thus no change.
+a dependency is a text that describes its content, such as a digest. If the states at two times are
+equal, code that reads the dependency reads the same content. The state of a file is a digest of its
+content. A new modification time is thus no change.
 """
 
 import hashlib

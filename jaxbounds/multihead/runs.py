@@ -73,7 +73,7 @@ def head_sizes(
 
 
 def setting(problem: Instance, /) -> Setting:
-    """Return D, R, H and the other quantities of `Setting` for a problem."""
+    """Return the `Setting` (D, R, H and further quantities) of a problem."""
     start, target, copies = start_of(problem), target_of(problem), problem["copies"]
     _, T, d = problem["X"].shape
     return Setting(

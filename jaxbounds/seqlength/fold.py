@@ -109,7 +109,7 @@ def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[st
 
 
 def _widths(parts: dict[str, Leaves]) -> tuple[int, int]:
-    """Return the widths of the attention's input and output."""
+    """Return the input width and the output width of an attention layer."""
     query, out = parts["query"]["kernel"].shape, parts["out"]["kernel"].shape
     return query[0] if len(query) == 2 else query[-3], out[-1]
 

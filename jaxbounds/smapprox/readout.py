@@ -101,7 +101,7 @@ def _factor(weight: float) -> str:
 
 
 class Read(NamedTuple):
-    """The step that wrote the symbol under the head, as the attention maps show it.
+    """The place from which a step reads the symbol under the head, found in the attention maps.
 
     Attributes:
         step: the number i of the step.

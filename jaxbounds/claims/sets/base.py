@@ -253,7 +253,7 @@ class RefusedSet(Set):
         return cls(problem)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Raise the exception of the set's constructor, because the set has no shape.
+        """Raise the exception of the set's constructor, because a refused set has no shape.
 
         Raises:
             Exception: the exception of the set's constructor.

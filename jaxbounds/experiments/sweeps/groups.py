@@ -19,9 +19,9 @@ from jaxbounds.ground.jax_internals import process_allgather
 Rounds = list[Any]
 """A list of arrays that this process holds, one for each round of a sweep.
 
-In a round, every device runs one group of lanes.
+In a round, every device runs one group of lanes (runs).
 
-The first axis of an entry counts the groups of the round.
+The first axis of each array has one entry for each group of the round.
 """
 AXIS = "jaxbounds_lanes"
 """The name of the axis of the mesh of devices."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:  # slow to import
 NEAR = 0.1
 """A measured exponent counts as equal to a factor's exponent if the exponents differ by at most
 this value. A larger value accepts larger differences.
-
 """
 HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
 SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
@@ -94,7 +93,7 @@ def exponent(
         family: the kind of networks, "random" or "aligned".
         axis: the size that varies along the axis: "H", "T", "d" or "R".
         quantity: the name of a bounded quantity, from `looseness_measured.QUANTITIES`.
-        last: the fit uses only this number of the largest sizes; 0 uses all sizes.
+        last: the number of sizes in the fit, which uses the largest sizes; 0 means all sizes.
     """
     part = dataset[side].sel(family=family, quantity=quantity)
     part = part.isel(point=np.flatnonzero(dataset.axis.values == axis)).mean("seed")

@@ -54,7 +54,8 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the experiment's data so that the claim is false.
 
-The functions exchange heads or panels, lower the final alignment, or halve the margin.
+The functions exchange numbers of heads or optimisers, lower the final alignment, or halve the
+margin.
 """
 
 

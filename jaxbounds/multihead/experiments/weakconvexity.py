@@ -276,7 +276,7 @@ CONTROLS: dict[str, Control] = {
 """For each claim, a function that changes the experiment's data so that the claim is false.
 
 One function gives an arm (way to make heads) the exponent of the other arm. Another function makes
-the ratio -lambda_min / L grow in training.
+-lambda_min / L (Hessian's least eigenvalue over loss) grow in training.
 """
 
 

@@ -1,6 +1,6 @@
 """A pre-LN Transformer classifier.
 
-The heads share the width of the classifier, or each has a fixed width.
+The heads split the width of the classifier, or each head has a fixed width.
 """
 
 from typing import Literal, get_args

@@ -77,7 +77,7 @@ def _line(instance: Instance, size: Size) -> _Line:
 def _nearest(instance: Instance, size: Size) -> Sides:
     """Compute the least loss of any theta within a distance of theta_0.
 
-    The model is linear in U, because the sequence has one token.
+    The sequence has one token, so the model is linear in U.
     """
     line, level = _line(instance, size), jnp.exp(instance["log_eps"])
     start = -instance["offset"] / vector_norm(instance["x"])

@@ -106,7 +106,7 @@ def _curved(size: Size) -> Instance:
 
     All tokens are e_1, W = 0, every row of U is (c, 0, ...), and theta' differs from theta along U.
     At these weights, L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if H is large
-    enough. A descent step contracts distances.
+    enough. At these weights, a descent step reduces the distance between theta and theta'.
     """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     margin = jnp.asarray([0.0, 1.0, 2.0])

@@ -37,8 +37,7 @@ If a function is linear in |alpha|, its mean over the four midpoints equals its 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
     """Compute the mean over alpha of y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
 
-    The first step gives U^(1) = alpha 1_T row^T, where alpha is equally likely to be each value in
-    `law`.
+    The first step gives U^(1) = alpha 1_T row^T, where alpha is uniform on the values in `law`.
     """
     at = jax.vmap(lambda alpha: jnp.sign(alpha) * jnp.min(c.margins_at(alpha * row)[1]))
     return jnp.mean(at(jnp.asarray(law, row.dtype)))

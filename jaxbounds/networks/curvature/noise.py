@@ -83,7 +83,7 @@ def _moments(squares: Any, mean_square: Any, count: int) -> tuple[Any, Any]:
 
 
 def _spread(leave_one_out: np.ndarray) -> float:
-    """Return the jackknife's standard error, from estimates that omit one batch each."""
+    """Return an estimate's jackknife standard error, from estimates without one batch each."""
     count = len(leave_one_out)
     return float(np.sqrt((count - 1) * np.mean((leave_one_out - leave_one_out.mean()) ** 2)))
 

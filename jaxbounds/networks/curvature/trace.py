@@ -98,7 +98,7 @@ def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
 def _sampled(
     basis: Array, rows: Array, signs: Array, image: Array, sums: tuple[Array, Array]
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Return an estimate of the trace outside the Krylov space, and sums that give its variance."""
+    """Estimate the trace outside the Krylov space; also add to the sums that give the variance."""
     entries = signs * _outside(basis, rows, image)
     return jnp.sum(entries), (sums[0] + entries, sums[1] + jnp.sum(entries**2))
 

@@ -76,14 +76,15 @@ def fit_exponent(
         lengths: the prompt length N of each row of `samples`.
         samples: the number of samples that each run needed, for each N and seed; inf if the run did
             not learn within its budget.
-        budgets: for each N, the number of samples after which a run counts as censored.
+        budgets: for each N, the number of samples after which a run that has not learned stops (is
+            censored).
         groups: the group of each seed. The seeds of a group share a task, so the bootstrap
             resamples whole groups. The default puts each seed into its own group.
         resamples: the number of bootstrap resamples from which the interval is computed.
         seed: the random seed of the bootstrap.
 
     Raises:
-        Refused: if all lengths are equal, or every run is censored.
+        Refused: if all lengths are equal, or no run learned within its budget.
     """
     lengths, samples = np.asarray(lengths, float), np.asarray(samples, float)
     if len(np.unique(lengths)) < 2:

@@ -139,7 +139,7 @@ HEADS = np.array([1, 2, 1, 2, 1])
 steps 1 and 3."""
 
 STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
-"""The machine's state z_t and the symbol u_t that the machine writes, for t = 1 .. 4."""
+"""Pairs (z_t, u_t) for t = 1 .. 4: the machine's state, and the symbol that the machine writes."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 """The names of the coordinate groups that are not zero in states of the form (C.5)."""
