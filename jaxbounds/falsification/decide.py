@@ -36,6 +36,10 @@ LARGE = 1e100
 If this value is larger, more bounds with an infinite side count as vacuous (they say nothing)."""
 BELOW_ONE = "every ratio stays below one"
 """The reason that a verdict gives for a bound whose ratio of the sides stays below one."""
+NONE_MET = "no drawn instance met the hypotheses"
+"""Reason of a verdict on a claim whose hypotheses every instance violates."""
+TRY_SETS = ". Try sets in over= whose points meet the hypotheses"
+"""Advice for a claim whose hypotheses every instance violates."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 """The reason of a verdict on a bound whose worst ratio is near one and that names no equality case
 (instance with equal sides)."""
@@ -190,7 +194,7 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         reason = f"the stated error exceeds both sides on {hidden} instances"
         return Decision("inconclusive", float("nan"), reason)
     if not np.any(keep):
-        return Decision("vacuous", float("nan"), "no instance met the hypotheses")
+        return Decision("vacuous", float("nan"), NONE_MET + TRY_SETS)
     rows = lambda chosen: Measured(*(np.asarray(field)[chosen] for field in column.measured))
     counted = rows(keep)
     if statement.kind in DRAWN:

@@ -25,7 +25,7 @@ from jaxbounds.falsification.bench import (
 )
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.deadline import OutOfTime
-from jaxbounds.falsification.decide import violation
+from jaxbounds.falsification.decide import edge, violation
 from jaxbounds.falsification.evaluation import Reals, form_names
 from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
@@ -416,13 +416,27 @@ def _with_worst(
     if form.counterexample is not None:  # a person chose it, and the engine measured that it fails
         failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:
-        failing, known = _found_counterexample(bench, pool, column, index, referee), None
+        failing = _found_counterexample(bench, pool, column, index, referee)
+        known = None if failing is None else _confirmed_ratio(bench, index, *failing)
     if failing is not None:
         ratio, file = _save(bench, form, (*failing, known), index, store, "counterexamples")
         if math.isnan(ratio):  # both sides overflow, and ball arithmetic confirmed the violation
             ratio = verdict.worst_ratio
         verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)
     return verdict
+
+
+def _confirmed_ratio(bench: Bench, index: int, instance: Instance, size: Size) -> float | None:
+    """Return the plain ratio of a confirmed violation if a second look counts it as rounding.
+
+    The result is None in all other cases.
+    """
+    if bench.statement.there_is is not None:
+        return None
+    plain = float(bench.one(instance, size).value[index])
+    limit = edge(bench.statement)
+    again = float(measured_again(bench, instance, size, index).value)
+    return plain if again <= limit < plain and math.isfinite(plain) else None
 
 
 def _closest(statement: Statement, column: Column, row: int) -> int:

@@ -74,7 +74,7 @@ def _cure(watch: TraceWatch) -> str:
     """Return advice for a program in which a type such as float32 rounds too coarsely."""
     if not watch.constants:
         if all(one.startswith(("reduce_sum", "div")) for one in watch.narrow):
-            return "A mean of booleans has the type float32. Try jnp.mean(1.0 * x) for jnp.mean(x)"
+            return "A mean of booleans has the type float32. Try jnp.mean(jnp.where(x, 1.0, 0.0))"
         return "Try to leave out astype and dtype= there"
     return (
         f"A constant is {watch.constants[0]}, as jnp.array makes it while a file is loaded. Try "

@@ -10,7 +10,7 @@ from jaxbounds.falsification.approached import approached
 from jaxbounds.falsification.as_coded import Wrapped, without_wrapped
 from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
-from jaxbounds.falsification.decide import UNNAMED, Decision, decide, violation
+from jaxbounds.falsification.decide import NONE_MET, TRY_SETS, UNNAMED, Decision, decide, violation
 from jaxbounds.falsification.doubted import (
     ask_about_rounding,
     beside_zero,
@@ -49,6 +49,11 @@ def with_stored(
         return decision, None
     instance, size = counterexample_of(bench.statement, form)
     m = measured_again(bench, instance, size, index)
+    if violation(bench.statement, m) <= 0 and bench.statement.there_is is None:
+        plain = bench.one(instance, size).column(index)  # a second look may call it rounding
+        if violation(bench.statement, plain) > 0:
+            said = referee(bench.statement, form, instance, size)
+            m = plain if said.word.startswith("disproved") else m
     value = float(m.value)
     without = f"; without the counterexample: {decision.status}, {decision.reason}"
     if np.isnan(value):
@@ -157,7 +162,7 @@ class FormJudge:
                 self.rounding = said.doubt
         if decision.status == "vacuous" and self.left_out:
             missed = ", ".join(f"{count} missed {name!r}" for name, count in self.left_out.items())
-            decision = decision._replace(reason=f"{decision.reason}: {missed}")
+            decision = decision._replace(reason=f"{NONE_MET}: {missed}{TRY_SETS}")
         if decision.status == "inconclusive" and self.by_instance:
             where = where_undefined(bench.statement, pool, self.column)
             decision = decision._replace(reason=where or decision.reason)
@@ -227,6 +232,9 @@ class FormJudge:
             words = f"no instance came near the named equality case: {form.equality}"
             if reason := self.ill or self.doubt or self.rounding or words * missed:
                 decision = unsure(reason)
-        if decision.reason == UNNAMED:
+        if decision.reason == UNNAMED and statement.strict:
+            words = "the inequality is strict, and the worst ratio is one up to rounding"
+            decision = decision._replace(reason=f"{words}. Try the relation '<=' or '>='")
+        elif decision.reason == UNNAMED:
             decision = decision._replace(reason=with_equality(pool, self.column))
         return decision

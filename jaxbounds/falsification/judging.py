@@ -26,6 +26,7 @@ from jaxbounds.falsification.extrapolation import (
     extrapolate,
     without_rounding,
 )
+from jaxbounds.falsification.far_away import look_far_away
 from jaxbounds.falsification.fitness import repeats, unfit
 from jaxbounds.falsification.form_judging import FormJudge
 from jaxbounds.falsification.measure import float64_on_cpu
@@ -41,6 +42,7 @@ from jaxbounds.falsification.second_opinion import (
 )
 from jaxbounds.falsification.snapped import look_at_readable_points, look_at_zeros
 from jaxbounds.falsification.special import look_at_special_points
+from jaxbounds.falsification.thin_hypotheses import thin_hypotheses
 from jaxbounds.falsification.trace_watch import forget
 
 OUT_OF_TIME = "the time limit ended the run"
@@ -163,6 +165,7 @@ def _explore(
     if budget.restarts:
         look_at_readable_points(bench, pool)
         look_at_zeros(bench, pool)
+        look_far_away(bench, pool)
     seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
     if budget.restarts:
         extrapolate(bench, pool, referee, seed)
@@ -187,7 +190,9 @@ def _decided(
         first, size = pool.instance(0), Size(statement.sizes[pool.sizes[0]])
         bench.watch.writes = changes_its_instance(statement, first, size)
         bench.watch.fixed = repeats(bench, pool, columns)
-    ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
+    thin = thin_hypotheses(statement, pool, columns[-1])
+    reasons = [*ailments(statement, pool, columns, searched), *unfit(bench.watch), thin]
+    ill = "; ".join(filter(None, reasons))
     near = [near_control(statement, column) for column in columns[:-1]]
     wrapped = as_coded(bench, pool, columns)
     judges: dict[int, FormJudge] = {}

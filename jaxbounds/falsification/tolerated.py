@@ -55,15 +55,17 @@ def hidden_violation(
     amount = np.where(m.counted, m.value - (1.0 if statement.is_bound else 0.0), -np.inf)
     amount = np.where(np.isfinite(amount) & (amount > np.nan_to_num(m.error)), amount, -np.inf)
     rows = [row for row in np.argsort(-amount, kind="stable")[:ASKED] if amount[row] > TOLERATED]
-    strict = replace(statement, tolerance=TOLERATED / 10, judges=()) if rows else statement
+    strict = replace(statement, tolerance=TOLERATED / 1e4, judges=()) if rows else statement
     for row in rows:
         instance = pool.instance(int(row))
         size = Size(statement.sizes[column.sizes[row]])
         if referee(strict, form, instance, size).word.startswith("disproved"):
+            smaller = f"tolerance={amount[row] / 10:.0e}"
+            cure = smaller if statement.is_bound else f"the relation '<=' or '>=' with {smaller}"
             return (
                 f"the worst instance violates the form by {amount[row]:.1g}, which is less than "
                 f"tolerance={statement.tolerance:g}, and ball arithmetic confirms the violation. "
-                f"Try tolerance={amount[row] / 10:.0e}"
+                f"Try {cure}"
             )
     return ""
 

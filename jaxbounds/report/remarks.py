@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from jaxbounds.claims.statements import ON_AVERAGE
 from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.report.describe import instance_code, number_code, sides_text
 
@@ -43,7 +44,7 @@ def remarks(
     if wrong:
         yield f"{wrong[0].id} ({'; '.join(v.form for v in wrong)}): {wrong[0].reason}"
     for verdict in wrong:
-        if verdict.shrunk_file:
+        if verdict.shrunk_file and verdict.kind not in ON_AVERAGE:
             stored = load_instance(place(verdict.shrunk_file))
             file = (stays or place)(verdict.shrunk_file)
             sides = sides_text(verdict.relation, stored.meta)

@@ -107,7 +107,7 @@ def test_a_program_in_narrow_floats_says_why_and_what_to_try():
     watch.narrow = ("reduce_sum in float32 (a.py:1)", "mul in float32 (a.py:1)")
     assert next(unfit(watch)).endswith("and 1 more. Try to leave out astype and dtype= there")
     watch.narrow = ("reduce_sum in float32 (a.py:1)", "div in float32 (a.py:1)")
-    assert "Try jnp.mean(1.0 * x) for jnp.mean(x)" in next(unfit(watch))
+    assert "Try jnp.mean(jnp.where(x, 1.0, 0.0))" in next(unfit(watch))
     watch.constants = ("float32 of shape (4, 3)",)
     (found,) = unfit(watch)
     assert "A constant is float32 of shape (4, 3), as jnp.array makes it while a file" in found
@@ -231,7 +231,7 @@ def test_a_vacuous_claim_says_what_was_missed():
     flags = lambda i, s: {"x > 9": i["x"] > 9, "x > 0.3": i["x"] > 0.3}
     (decision,), found = _judged(_over(2.0), hypotheses=flags)
     assert decision.status == "vacuous" and found.left_out == {"x > 9": 3, "x > 0.3": 1}
-    assert decision.reason.endswith(": 1 missed 'x > 0.3', 3 missed 'x > 9'")
+    assert ": 1 missed 'x > 0.3', 3 missed 'x > 9'. Try sets" in decision.reason
     trivial = lambda i, s: Sides(i["x"], {"printed": 2.0, "control": -9.0}, trivial=1.0)
     (decision,), _ = _judged(trivial)
     assert (

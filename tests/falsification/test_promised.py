@@ -327,3 +327,10 @@ def test_a_found_entry_is_a_function_of_the_instance():
         every = promises.filled(batch, 0)
         one = promises.filled({name: leaf[3:4] for name, leaf in batch.items()}, 0)
     assert one["x"][0] == every["x"][3] and np.all(every["x"] >= every["a"])
+
+
+@pytest.mark.parametrize("last", [1000, 1e6])
+def test_a_bounded_entry_does_not_follow_every_real(last):
+    sides = {"over": {"a": jb.Reals()}, "there_is": {"x": jb.Box(0, last)}}
+    (found,) = jb.falsify(jb.claim("mine.far", lambda a, x: x - a, ">=", 0.0, **sides))
+    assert found.status == "inconclusive" and "the search found no x" in found.reason

@@ -223,7 +223,7 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
     if callable(false) or not isinstance(false, Sequence | Mapping) or isinstance(false, str):
         raise TypeError(
             f"false={false!r:.60}: expected a list of wrong right sides of the claim. Try "
-            f"false=[...]"
+            f"false=[{false!r:.40}]"
         )
     if isinstance(false, Mapping):
         named = [(str(name), twin) for name, twin in false.items()]

@@ -71,7 +71,7 @@ def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
     words = [repr(name) for name in known]
     cure = repr(said)
     if relation in ("<", ">"):
-        cure = f"{said!r}, by which the library judges a strict inequality, too"
+        cure = f"{said!r}, or jb.claim, which judges a strict inequality"
     elif said == "=" and said not in known:
         cure = "'<=', and then '>='"
     if said not in known and said != "=":

@@ -1,0 +1,76 @@
+"""Notice hypotheses that almost no random draw meets, such as an equation between the entries.
+
+The points of a curve or a surface that a search reaches from a few corners are no sample of it.
+"""
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Statement
+from jaxbounds.claims.statements.over import Projected, Within
+from jaxbounds.falsification.bench import Column, Pool, length
+from jaxbounds.falsification.found_equality import GRID
+from jaxbounds.falsification.moves import is_float
+
+SHARE = 0.25
+"""A leaf (array) of a claim's instances counts as continuous if at least this share of its draws
+are in general position. If the share is larger, fewer leaves count as continuous."""
+DRAWS = 32
+"""The engine judges the hypotheses only if at least this many draws are in general position. A
+larger number judges the hypotheses of fewer claims."""
+FEWEST = 3
+"""The hypotheses are thin if fewer draws in general position than this number meet them. A larger
+number refuses more claims with hypotheses that draws rarely meet."""
+
+
+def thin_hypotheses(statement: Statement, pool: Pool, column: Column, /) -> str:
+    """Return a reason if almost no draw in general position meets the claim's own hypotheses.
+
+    A draw is in general position if no entry has few digits, as zeros and the ends of a box have,
+    and no two entries are equal. The rule concerns claims whose sets (`over`) draw the instances,
+    and that have no projection of their own onto the hypotheses.
+
+    Args:
+        statement: the statement.
+        pool: all instances measured so far.
+        column: the measurements of a form (version of the claim) on all instances.
+    """
+    hypotheses, project = statement.hypotheses, statement.project
+    own = isinstance(hypotheses, Within) and hypotheses.own is not None
+    if not own or (isinstance(project, Projected) and project.own is not None):
+        return ""
+    if statement.over is None or statement.there_is is not None or statement.host:
+        return ""
+    general, start = np.zeros(len(column.sources), bool), 0
+    for batch, source in zip(pool.instances, pool.sources):
+        rows = slice(start, start + length(batch))
+        start += length(batch)
+        if source == "over":
+            general[rows] = _in_general_position(jax.tree.leaves(dict(batch)), length(batch))
+    met = int(np.sum(general & column.measured.met))
+    if np.sum(general) < DRAWS or met >= FEWEST:
+        return ""
+    return (
+        f"only {met} of {np.sum(general)} draws in general position meet the hypotheses, so most "
+        "instances stay untested. Try sets in over= whose points meet the hypotheses, such as "
+        "jb.Simplex or jb.Sphere, or project= in jb.Statement"
+    )
+
+
+def _in_general_position(leaves: list[np.ndarray], rows: int) -> np.ndarray:
+    """Return a mask of the instances whose continuous entries are different and have many digits.
+
+    No instance is in general position if no leaf is continuous.
+    """
+    found, continuous = np.ones(rows, bool), False
+    for leaf in leaves:
+        entries = np.asarray(leaf).reshape(rows, -1)
+        if not is_float(leaf) or not entries.shape[1]:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = np.any(entries * GRID == np.round(entries * GRID), axis=1)
+        ordered = np.sort(np.abs(entries), axis=1)
+        alone = ~plain & np.all(np.diff(ordered, axis=1) > 0, axis=1)
+        if np.mean(alone) >= SHARE:
+            found, continuous = found & alone, True
+    return found & continuous
