@@ -39,9 +39,9 @@ from jaxbounds.papers.full_size import (
 
 HEAD = """# results: figures at quick presets, their cost, their claims one by one
 
-A quick preset is a small configuration of a figure's experiment. For each figure the list names the
-preset, the processor time of a first run (compiling included), and the machine. A second line gives
-the settings in which the preset differs from the paper: each with the preset's value, and the
+A quick preset is a small configuration of a figure's experiment. For each figure the list below
+names the preset, the processor time of a first run (compiling included), and the machine. A second
+line gives each setting in which the preset differs from the paper: the preset's value, and the
 paper's value in brackets. If the paper gives a figure no settings, the brackets hold the library's
 defaults. Each further line of a figure is a claim with its answer. The answer "open (yes)" means
 that the data agree with a claim that only `--preset published` can decide.

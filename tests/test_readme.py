@@ -102,7 +102,7 @@ def test_counts_of_forms_are_those_of_the_declarations():
             f"There are {failing} failing forms",
             f"The {expected('inconsistent')} other forms that do not hold are rates",
             f"{len(domains)} forms that hold are proved on {sum(map(len, domains))} boxes",
-            f"The checker confirms {failing - 1} of the {failing} witnesses",
+            f"The program `checker` confirms {failing - 1} of the {failing} witnesses",
         ],
     }
     for topic, sentences in said.items():

@@ -81,7 +81,7 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     if unknown:
         console.print(
             f"not drawn: {', '.join(sorted(unknown))}. Try --import with the file or module that "
-            f"defines their paper"
+            f"defines the paper of each named statement"
         )
     return 0
 

@@ -485,8 +485,9 @@ def replay(
         size = Size(stored.meta["size"])
     except (KeyError, TypeError) as problem:
         raise Refused(
-            f"the stored instance does not fit this version, meta={sorted(stored.meta)}: "
-            f"{problem}. Try `jaxbounds verify ID` to store a new one"
+            f"the stored instance does not fit the present version of the statement, "
+            f"meta={sorted(stored.meta)}: {problem}. Try `jaxbounds verify ID` to store a new "
+            f"instance"
         ) from problem
     with float64_on_cpu():
         given = statement.as_given()  # replay as `verify` measured, so that the ratios are equal

@@ -234,7 +234,8 @@ def read(
             if not statement.is_bound:
                 cure = two_claims({"lhs": made[0]})
             raise Refused(
-                f"a side of {statement.id} calls jb.{one}, which a search estimates from "
+                f"the left or right side of {statement.id} calls jb.{one}, which a search "
+                f"estimates from "
                 f"{made[0]}, but estimates={dict(statement.estimates)} does not name this side of "
                 f"the claim. Try {cure}"
             )
@@ -339,8 +340,9 @@ def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
     except TRACED as problem:
         cause, cure = trace_fault(problem) or ("fails under a trace", "jax.numpy")
         raise Refused(
-            f"a side of {statement.id} fails{users_line(problem)} with "
-            f"error={type(problem).__name__}: the code {cause}. Try {cure}"
+            f"{statement.id} cannot be evaluated{users_line(problem)}: the Python code of its left "
+            f"or right side raised error={type(problem).__name__}, since the code {cause}. Try "
+            f"{cure}"
         ) from problem
 
 

@@ -240,8 +240,9 @@ def run(
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise Refused(
-            f"record={record} with stop={stop} over segments={len(segments)}, expected stop=None "
-            f"and segments with encoder and decoder attention if record=True. Try record=False"
+            f"record={record} with stop={stop} and segments={len(segments)}; record=True returns "
+            f"all states and scores, and expected stop=None, and every segment (group of layers) "
+            f"with encoder and decoder attention. Try record=False"
         )
     T = decoder_codes.shape[0] - 2
     layers, dtype = params["layers"], params["start"].dtype

@@ -278,9 +278,10 @@ COROLLARY_3 = on_runs(
             name=MEAN,
             hypotheses=_sharp_conditions,
             note=(
-                "The bound on the loss is that of Lemma 9 with the factor q of sharpening S8, "
-                "L(theta) = 1/K and D = g_0(1/K). The check chooses H and eta within the limits of "
-                "the sharpened constants beta_2# and beta_3#."
+                "The bound on the loss is Lemma 9's bound with a smaller factor q (sharpening S8). "
+                "The target theta has loss L(theta) = 1/K and distance D = g_0(1/K) from the "
+                "start. The sharpened constants beta_2# and beta_3# limit the number H of heads "
+                "and the step size eta that the check chooses."
             ),
         ),
     ),
@@ -288,7 +289,8 @@ COROLLARY_3 = on_runs(
     source="Appendix B.5, eqs. (81), (82)",
     sample=FROM_ZERO,
     hypotheses=realized,
-    assumptions="Assumptions 1 and 2; (81); eta of Corollary 3. Sharpened form: its own",
+    assumptions="Assumptions 1 and 2; (81); eta of Corollary 3. The sharpened version has its own "
+    "limits for H and eta",
 )
 
 

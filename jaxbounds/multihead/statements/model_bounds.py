@@ -187,9 +187,10 @@ PROP_1_2 = on_tokens(
             name="sharpened S5",
             equality=NOTHING,
             note="The blocks satisfy ||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf, ||Hess_UW|| "
-            "<= B = sqrt(T) R^3 and Hess_UU = 0. The bound C is sharpening S4, the application of "
-            "S3 to kappa_3(u_t.x, b_t.x, b_t.x) with ||b_t|| <= R ||dW||. So ||Hess|| <= (C + "
-            "sqrt(C^2 + 4 B^2)) / 2, and this bound does not contain the dimension d.",
+            "<= B = sqrt(T) R^3 and Hess_UU = 0. Sharpening S4 gives C: S3 bounds the third "
+            "cumulant kappa_3(u_t.x, b_t.x, b_t.x), where a change dW of W changes the score of "
+            "token x by b_t.x, and ||b_t|| <= R ||dW||. So ||Hess|| <= (C + sqrt(C^2 + 4 B^2)) / "
+            "2, and this bound does not contain the dimension d.",
         ),
         Form(
             name="sharpened S11",

@@ -63,8 +63,8 @@ ACCURACY = searched(
         Form(
             name="printed",
             cites="Lemma 11, Appendix A.1",
-            note="The check takes the worst link g within sqrt(eps_2NN) of the network of "
-            "Assumption 2.",
+            note="Assumption 2 lets the label function g differ from a two-layer network by at "
+            "most sqrt(eps_2NN). The check takes the g with the largest left side of Lemma 11.",
         ),
         Form(
             name="derived by one softmax",
@@ -139,8 +139,8 @@ RETRIEVAL_TAIL = searched(
         ),
         Form(
             name="sharpened N - 1",
-            note="The wanted token itself causes no retrieval error, so the factor N - 1 replaces "
-            "N.",
+            note="The relevant token itself causes no retrieval error, so the factor N - 1 "
+            "replaces N.",
             domains=(THREE_TOKENS,),
         ),
         Form(
@@ -153,7 +153,7 @@ RETRIEVAL_TAIL = searched(
             equality="alpha to infinity, one other token nearest to each wanted one",
             note="The bound on the retrieval error is sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j "
             "- x_t| for each relevant token. The bound uses that the softmax normaliser is at "
-            "least the weight of the wanted token.",
+            "least the weight of the relevant token.",
             domains=(THREE_TOKENS,),
         ),
     ),

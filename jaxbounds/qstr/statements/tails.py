@@ -69,7 +69,8 @@ TOKEN_TAIL = cases_on_host(
         Form(
             name="printed r_x",
             cites="Lemma 12, second display",
-            equality="the same law",
+            equality="|x| in {0, r_x} with the largest probability that Assumption 1 allows, at "
+            "most one of the nN tokens not 0",
             note="At r_x = sqrt(3 C_x e d log(nN)) the bound on the probability is (nN)^{-1/2}.",
         ),
     ),
@@ -150,9 +151,9 @@ SMALL_RADIUS = cases_on_host(
             },
             equality="|x| in {0, r} with the largest probability that Assumption 1 allows, one "
             "token",
-            note="This version of the claim assumes nN >= 2 or r^2 >= C_x e d. If nN >= 2, the "
-            "bound exceeds 2 exp(-1/2) > 1 below the threshold. If r^2 >= C_x e d, the moment "
-            "order is at least 1.",
+            note="This version of Lemma 12 assumes nN >= 2 or r^2 >= C_x e d. If nN >= 2 and "
+            "r^2 < C_x e d, the bound exceeds 2 exp(-1/2) > 1. If r^2 >= C_x e d, the proof uses "
+            "the moment E|x|^p with p = r^2 / (C_x e d) >= 1, as Assumption 1 allows.",
         ),
     ),
     control="the bound at 5/4 of the radius",

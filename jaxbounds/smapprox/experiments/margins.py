@@ -1,4 +1,6 @@
-"""All-layer margins with and without corrections, over depth and over T (Sections 3.1 and 4).
+"""Measure all-layer margins with and without correction functions (Sections 3.1 and 4).
+
+The experiment measures the margins over the depth of a circuit and over the steps T of a machine.
 
 Attacks give upper estimates of a margin. The search for attacks tries each perturbation, found at
 one depth or T, at all other depths and T. The lower bounds on the margins are certified. Each
@@ -97,8 +99,9 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 _OTHERS = (
-    "The paper draws no such figure. Rates are asked of the default's depths and times or larger "
-    "ones. A certified bound lies below every attack, at any size."
+    "The paper draws no figure of margins. A run decides the claims about decay only at the "
+    "default "
+    "depths and times, or at larger ones. A certified bound lies below every attack, at any size."
 )
 DEPTH = default_settings(
     least={"depths": 33, "refinements": 2},
@@ -131,8 +134,8 @@ margins, or a lower bound above the attacks' upper estimates.
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the paper's claims.
 
-    The margin decays in networks without corrections, and does not decay in networks with
-    corrections.
+    The margin decays in networks without correction functions, and does not decay in networks with
+    correction functions.
     """
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
@@ -217,7 +220,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
 EXPERIMENT = Experiment(
     id="smapprox.margins",
     label="Sections 3.1 and 4",
-    title="all-layer margins with and without corrections, over depth and over T",
+    title="all-layer margins with and without correction functions, over depth and over T",
     config=Margins(),
     presets={
         "quick": Margins(depths=(2, 6), words=("",), times=(1,), bits=3, refinements=0),
