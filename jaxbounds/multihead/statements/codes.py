@@ -22,8 +22,8 @@ CODES = {
     "place of a sum of norms. The gradient's blocks in U and W, and the gradient's blocks of "
     "different heads, are orthogonal.",
     "S3": "The third cumulant kappa_3 of bounded variables satisfies |kappa_3(A, B, B)| <= c* "
-    "max|A| max|B|^2. The bound on the third cumulant is false with any constant smaller than c* = "
-    "4/(3 sqrt(3)).",
+    "max|A| max|B|^2. The bound on the third cumulant kappa_3 is false with any constant smaller "
+    "than c* = 4/(3 sqrt(3)).",
     "S4": "The operator norm of the block in W of a head's Hessian is at most c* R^4 sum_t ||X "
     "u_t||_inf, where c* is 4/(3 sqrt(3)). Here R bounds the norms of the tokens, and u_t is row "
     "t of U. The bound of the sharpening S4 does not depend on the dimension d of the tokens.",
@@ -34,8 +34,8 @@ CODES = {
     "sqrt(T) R^3 (c* R^2 m + 1), where m = max ||U_h||_F and c* = 4/(3 sqrt(3)). For T tokens of "
     "dimension d and norm at most R, the paper's beta_3 is 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). "
     "The smoothness constant beta_2 contains beta_3, so a smaller beta_3 makes beta_2 smaller.",
-    "S7": "The sharpened constants beta_3 and beta_2 (S6) depend on the norms ||U_h||_F of the "
-    "heads' value matrices, but not on the attention matrices W_h.",
+    "S7": "The constants beta_3 and beta_2 of the sharpening S6 depend on the norms ||U_h||_F of "
+    "the heads' value matrices, but not on the attention matrices W_h.",
     "S8": "Let the second derivative of a loss g along a segment be at least -k g. Sturm's "
     "comparison theorem then replaces the factor 4/3 in Proposition 4 by sec(sqrt(k)/2), which is "
     "1.0659 at k = 1/2.",
@@ -47,8 +47,8 @@ CODES = {
     "points that a gradient step reaches. The sharpened smoothness constant rho is of order T R^6 "
     "in place of d T^2 R^12, so the step size may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the norms of the blocks of "
-    "a head's Hessian. A program computes the sums. The resulting bound lies between the norm of "
-    "the Hessian and the bound of the sharpening S5.",
+    "a head's Hessian. A program computes the sums. The bound of the sharpening S11 lies between "
+    "the norm of the Hessian and the bound of the sharpening S5.",
     "S12": "A start with a random sign alpha = +-1 for each head attains the NTK margin gamma* "
     "with certainty, for every number of heads. Balanced signs make the output of the model zero "
     "at the start.",
@@ -65,6 +65,7 @@ CODES = {
     "the first training step.",
     "S16": "Let the factors alpha of the heads at the start be uniform on [-1, 1]. The NTK margin "
     "in Lemma 14 then loses only sqrt(2 log(1/delta)/(3 H)) times the first term of gamma*. The "
-    "bound on this loss uses that the NTK margin is linear in the mean of |alpha|.",
+    "proof of the term sqrt(2 log(1/delta)/(3 H)) uses that the NTK margin is linear in the mean "
+    "of |alpha|.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

@@ -6,14 +6,15 @@ bound, so no sharpened version has this name.
 
 CODES = {
     "S1": "The proof of Maurey's Lemma 3.1 approximates a point by a sum of k terms, and we "
-    "multiply this sum by a factor. For points of norm at most b the radius of the cover is then "
+    "multiply the sum of terms by a factor. For points of norm at most b the radius of the cover "
+    "is then "
     "b/(1 + sqrt(k)) in place of b/sqrt(k). The smaller radius frees Lemmas 3.3 and 3.6 from "
     "rounding k to the next larger integer.",
     "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
     "sum to at most K) exactly. The paper bounds the number of signed sparsifications by (2 n + "
     "1)^K.",
-    "S3": "If the matrix norms are taken over rows, an elementary cover proves Lemma 3.4's bound "
-    "on the log covering number, with explicit constants.",
+    "S3": "If the matrix norms in Lemma 3.4 are norms of rows, an elementary cover proves Lemma "
+    "3.4's bound on the log covering number, with explicit constants.",
     "S4": "The softmax in Lemma C.1 has the Lipschitz constant 1 from l_inf to l_1, where the "
     "paper has the constant 2.",
     "S5": "In Theorem 4.1's bound on the Rademacher complexity, the largest absolute entry of the "
