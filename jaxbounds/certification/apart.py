@@ -45,7 +45,9 @@ def _stated(error: Any) -> arb:
     """
     errors = as_reals(error).ravel()
     if not all(map(nonnegative, errors)):
-        raise Undecided("Sides.error may be negative or NaN")
+        raise Undecided(
+            "Sides.error, the stated error of the sides, is not certainly a number >= 0"
+        )
     return max((v.upper() for v in errors), default=ZERO)
 
 

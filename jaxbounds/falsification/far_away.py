@@ -14,10 +14,10 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
 
 SCALES = (1e3, 1e6, 1e9, 1e12)
-"""The function multiplies the entries of unbounded sets by these factors. Larger factors find
+"""`look_far_away` multiplies the entries of unbounded sets by these factors. Larger factors find
 violations farther away, and leave more claims with rounding errors undecided."""
 ROWS = 8
-"""The function multiplies the entries of this many instances. A larger number takes longer."""
+"""`look_far_away` multiplies the entries of this many instances. A larger number takes longer."""
 
 
 def _ends(chosen: Set, size: Size) -> bool:

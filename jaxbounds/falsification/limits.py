@@ -98,15 +98,16 @@ NOISY = 0.1
 between the two sides. A larger share ignores fewer sizes.
 """
 PAIRS = 3
-"""The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. At least
-this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
+"""The model distance = c + a / log(n) gives a limit c for each pair of neighbouring sizes n.
+
+At least this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Criteria for the model c + a / log(parameter) of the distance between the sides. NOTHING, LEAST
+"""Criteria for the model c + a / log(n) of the distance between the sides at size n. NOTHING, LEAST
 and EXACTLY are fractions of the distance at the last size. The limit c counts as zero if |c| is at
 most NOTHING, and as positive if c is at least LEAST. Each pair of neighbouring sizes gives an
 estimate of c, and these estimates of c must agree up to EXACTLY. If the distance decays to zero
-more slowly than 1 / log(parameter), the estimates of its limit c differ by more than EXACTLY. A
+more slowly than 1 / log(n), the estimates of its limit c differ by more than EXACTLY. A
 larger EXACTLY could call such a slow decay to zero "inconsistent" (a false claim).
 """
 

@@ -96,7 +96,7 @@ def _copies(value: Any) -> Iterator[Any]:
 
 
 def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake: a function that applies `change` to each array of real numbers."""
+    """Return a mistake (a wrong variant) that changes each float array in a function's result."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):

@@ -1,4 +1,4 @@
-"""Notice a `there_is` entry at which the sides agree only because floats saturate, as tanh(40).
+"""Notice that a claim of existence (`there_is`) holds only because floats saturate, as tanh(40).
 
 In floats tanh(y) is one from y = 20 on, so floats satisfy "there is a y with tanh(y) >= 1".
 """

@@ -36,7 +36,7 @@ class GlobalMargin(NamedTuple):
 def feasible(params: Head, norm: Norm, /) -> Head:
     """Return the multiple of `params` that satisfies the constraint.
 
-    If `norm` is "projection", the function multiplies only U.
+    If `norm` is "projection", the constraint bounds U alone, so the function multiplies only U.
     """
     squares = jnp.sum(params["U"] ** 2)
     if norm == "projection":

@@ -17,7 +17,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """Return words about ratios that lie left or right of a figure's axis."""
+    """Return a note on ratios outside the range of a figure's horizontal axis."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:

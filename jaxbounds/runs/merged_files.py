@@ -66,7 +66,7 @@ def _rests(stored: Any) -> dict[str, Rests]:
     if not fits(stored, dict[str, dict]):
         raise Refused(
             f"dependencies={stored!r:.40}, expected a JSON object with an entry for each form. Try "
-            f"to compute them again"
+            f"to compute the results of the file again"
         )
     return {name: rests_in(one) for name, one in stored.items()}
 

@@ -131,7 +131,7 @@ class SingleLayer(nn.Module):
 
 
 class MultiLayer(nn.Module):
-    """Compute the output of L blocks with a projection after each.
+    """Compute the output of L blocks, each followed by the projection of tokens on the unit ball.
 
     The output is w . g^(L+1) at the CLS index.
 

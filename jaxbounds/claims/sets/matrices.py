@@ -407,7 +407,7 @@ class Symmetric(_OfMatrices):
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart (map from coordinates): from a rotation's angles and the eigenvalues.
+        """Return a chart that maps the angles of a rotation and the eigenvalues to a matrix.
 
         Raises:
             Refused: if the norm is not "operator", or the bound is infinite.

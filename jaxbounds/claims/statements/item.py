@@ -51,7 +51,10 @@ class Item:
 
     @property
     def formula(self) -> str:
-        """Return the item's only display, without its number; empty for several displays."""
+        """Return the displayed formula of this item (a lemma, a theorem, ...) without its number.
+
+        The result is empty if the item has no displayed formula, or several.
+        """
         inner = re.sub(r"\\label\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])", "", self.tex)
         found = re.findall(_DISPLAY, inner, re.DOTALL)
         whole = [part for parts in found for part in parts if part and not part.isalpha()]

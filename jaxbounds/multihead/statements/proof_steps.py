@@ -205,8 +205,8 @@ EQ_49 = on_model(
             cites="eq. (49), Appendix A.1",
             erratum="E13",
             note="The matrix (49) has the block x_t X_{:,j}^T phi' X at row t and column j. In "
-            "the Hessian this block is the gradient in row (t, j). The printed matrix is a "
-            "rearrangement of the Hessian, and its norm can be smaller.",
+            "the Hessian the entries of this block, written as one vector, form the row (t, j). "
+            "The printed matrix is a rearrangement of the Hessian, and its norm can be smaller.",
             counterexample=Counterexample(
                 instance={
                     "X": [[-2.0, 1.3], [1.66, -1.06], [-3.6, 0.3]],

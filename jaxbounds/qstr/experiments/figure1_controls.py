@@ -27,7 +27,10 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return false results, in which a network's number of samples is proportional to N."""
+    """Return a control: results in which one kind of network needs samples proportional to N.
+
+    The check of the figure must reject the paper's conclusion on these made-up results.
+    """
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]

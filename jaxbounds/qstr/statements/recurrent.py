@@ -92,8 +92,8 @@ ACCUMULATION = Statement(
             name="sharpened C.2",
             sense="exactly",
             exponent=(0.9, 1.1),
-            note="The check multiplies the error of rectified transitions by N. The product is "
-            "linear in N, so the error of rectified transitions is bounded in N.",
+            note="The check multiplies N by the error of a network with a ReLU after each "
+            "transition. The product grows linearly in N, so the error stays bounded as N grows.",
         ),
     ),
     control="the unrectified errors of all N states add up to O(N)",

@@ -197,7 +197,7 @@ TREND = identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The check computes the slope of the least-squares line by hand, and leaves out "
+            note="The check fits the least-squares line with a formula of its own, and leaves out "
             "runs that did not learn.",
         ),
     ),

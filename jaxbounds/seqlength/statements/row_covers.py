@@ -78,9 +78,9 @@ LEMMA_3_4 = draw.random_search(
     forms=(
         Form(
             name="sharpened S3",
-            note="The cover rounds row j with the step eta_j = eps' 2^(-l_j/2). Here l_j is the "
-            "row's level, and eps' = eps / B_x bounds the change of a column. The steps satisfy "
-            "sum eta_j^2 <= eps'^2.",
+            note="The cover rounds row j with the step eta_j = eps' 2^(-l_j/2). The "
+            "integers l_j satisfy sum 2^(-l_j) <= 1, so sum eta_j^2 <= eps'^2. Rounding thus moves "
+            "each column by at most eps' = eps / B_x.",
             equality="one row of norm B, an entry just below its step B / x",
         ),
         Form(

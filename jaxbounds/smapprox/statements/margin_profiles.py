@@ -124,7 +124,8 @@ COROLLARY = Statement(
         Form(
             name="sharpened",
             note="The bound on the risk is the smallest of the bounds at the scales gamma_k. At "
-            "each scale gamma_k, Chernoff's bound allows a fraction of margins below gamma_k.",
+            "each scale gamma_k, some samples may have a margin below gamma_k. Chernoff's bound "
+            "limits the fraction of these samples.",
         ),
     ),
     control="a thousandth of the sharpened bound",

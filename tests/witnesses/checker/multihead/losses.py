@@ -153,7 +153,7 @@ def pooled_inner_gradient(w: Witness) -> Sides:
     "printed",
     ("||d^2 Phi / dvec(U) dvec(W)||", "<=", "||(49)||"),
     formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
-    text="a25acc248f58b3573a8f8bcb7d11cf33",
+    text="fe99e1c2d6e2a57f3561fd1c9f65b09b",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
