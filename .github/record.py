@@ -36,9 +36,8 @@ SUMS = {
         "python .github/record.py",
     ),
     "certify.md": (
-        r"There are (\d+) failing forms in the four papers: (\d+) are disproved and (\d+) "
-        r"disproved "
-        r"as coded",
+        r"There are (\d+) failing forms \(versions of claims\) in the four papers: (\d+) are "
+        r"disproved and (\d+) disproved as coded",
         "jaxbounds certify",
     ),
 }
@@ -125,7 +124,7 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
     yield Sentence(
         evidence,
         "In {} of {} forms the verdict changes if the right side shrinks by 1%. In {} of the {} "
-        "forms (the loose bounds) the verdict remains even if the right side is halved",
+        "forms (the loose bounds) the verdict is unchanged even if the right side is halved",
         (sum(s < 0.01 for s in slack), len(slack), sum(s > 0.5 for s in slack), len(slack)),
     )
     yield Sentence(evidence, "At seed 0 all {} forms are as recorded", (len(forms),))
@@ -136,7 +135,7 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
         "{} forms that hold are proved on {} boxes",
         (len(domains), sum(map(len, domains))),
     )
-    yield Sentence(certify, "The checker confirms {} of the {}", (failing - 1, failing))
+    yield Sentence(certify, "The program `checker` confirms {} of the {}", (failing - 1, failing))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
