@@ -47,7 +47,7 @@ def test_the_ratio_is_the_union_over_all_ways():
 @pytest.mark.parametrize(
     "lhs, rhs, words",
     [
-        (arb(1), arb(0), "not be positive"), (arb(1), arb(-1), "not positive"),
+        (arb(1), arb(0), "not be positive"), (arb(1), arb(-1), "not be positive"),
         (arb(1), arb(1, 2), "may not be positive"), (arb("nan"), arb(1), "may be infinite"),
         (arb("inf"), arb(1), "may be infinite"),
     ],
