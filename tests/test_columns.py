@@ -149,6 +149,11 @@ def test_each_kind_without_a_deciding_instance_has_words_of_its_own(kind):
     assert closeness(verdict) == BY_KIND[kind]
 
 
+def test_a_strict_claim_that_fails_by_equal_sides_is_not_called_loose():
+    verdict = dataclasses.replace(DISTINCT, status="fails", worst_ratio=0.98)
+    assert closeness(verdict) == "equal sides"
+
+
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_the_guide_names_each_kind(kind):
     start = Path(jb.__file__).with_name("guide").joinpath("start.md").read_text(encoding="utf8")

@@ -45,6 +45,8 @@ def closeness(verdict: Verdict, /) -> str:
         return "exact" if ratio == 0 else f"{-math.log10(ratio):.0f} digits"
     if math.isinf(ratio):
         return "unbounded"
+    if verdict.status == "fails" and ratio < 1 - ROUNDED:  # a strict inequality with equal sides
+        return "equal sides"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
         if verdict.evidence in ("approached", "attained"):
             return verdict.evidence
