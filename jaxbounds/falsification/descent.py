@@ -147,7 +147,7 @@ def evaluated(
             outer &= flags.all(axis=0)
         else:
             inner &= flags
-    known = m.counted & ~np.isnan(m.value)
+    known = m.met & ~np.isnan(m.value)  # a stated error may hide the best entries
     if outside:
         known |= (inner & ~outer).reshape(known.shape) & ~np.isnan(m.value)
     with np.errstate(all="ignore"):

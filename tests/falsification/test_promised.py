@@ -334,3 +334,14 @@ def test_a_bounded_entry_does_not_follow_every_real(last):
     sides = {"over": {"a": jb.Reals()}, "there_is": {"x": jb.Box(0, last)}}
     (found,) = jb.falsify(jb.claim("mine.far", lambda a, x: x - a, ">=", 0.0, **sides))
     assert found.status == "inconclusive" and "the search found no x" in found.reason
+
+
+@pytest.mark.parametrize(
+    "kinds", [(jb.Integers(0, 5), jb.Integers(0, 5)), (jb.Box(0, 5), jb.Reals())]
+)
+def test_a_stated_error_hides_no_witness(kinds):
+    over, there_is = ({name: one} for name, one in zip("nk", kinds))
+    sides = lambda n, k: jnp.abs(1.0 * k - 1.0 * n) if n.dtype == float else 1.0 * jnp.abs(k - n)
+    claim = jb.claim("mine.near", sides, "<=", 0.0, over=over, there_is=there_is, error=1e-12)
+    (found,) = jb.falsify(claim)
+    assert found.status == "inconclusive", found.reason
