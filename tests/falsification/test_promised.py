@@ -336,12 +336,12 @@ def test_a_bounded_entry_does_not_follow_every_real(last):
     assert found.status == "inconclusive" and "the search found no x" in found.reason
 
 
-@pytest.mark.parametrize(
-    "kinds", [(jb.Integers(0, 5), jb.Integers(0, 5)), (jb.Box(0, 5), jb.Reals())]
-)
-def test_a_stated_error_hides_no_witness(kinds):
-    over, there_is = ({name: one} for name, one in zip("nk", kinds))
-    sides = lambda n, k: jnp.abs(1.0 * k - 1.0 * n) if n.dtype == float else 1.0 * jnp.abs(k - n)
-    claim = jb.claim("mine.near", sides, "<=", 0.0, over=over, there_is=there_is, error=1e-12)
-    (found,) = jb.falsify(claim)
+WHOLE = (jb.Integers(0, 5), jb.Integers(0, 5), lambda n, k: jnp.abs(k - n).astype(float))
+REAL = (jb.Box(0, 5), jb.Reals(), lambda n, k: jnp.abs(k - n))
+
+
+@pytest.mark.parametrize("given, promised, distance", [WHOLE, REAL])
+def test_a_stated_error_hides_no_witness(given, promised, distance):
+    sets = {"over": {"n": given}, "there_is": {"k": promised}}
+    (found,) = jb.falsify(jb.claim("mine.near", distance, "<=", 0.0, error=1e-12, **sets))
     assert found.status == "inconclusive", found.reason
