@@ -192,6 +192,11 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
     if not np.any(keep) and np.any(column.measured.met):
         hidden = int(np.sum(column.measured.met))
         reason = f"the stated error exceeds both sides on {hidden} instances"
+        if statement.relation == "=":
+            reason = (
+                f"the stated error exceeds tolerance={statement.tolerance:g} / 2 times the sides "
+                f"on {hidden} instances. Try a tolerance of twice the relative error"
+            )
         return Decision("inconclusive", float("nan"), reason)
     if not np.any(keep):
         return Decision("vacuous", float("nan"), NONE_MET + TRY_SETS)
