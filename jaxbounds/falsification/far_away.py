@@ -3,10 +3,12 @@
 "For every real a there is an x in [0, 1000] with x >= a" is false, but draws of a are small.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 
-from jaxbounds.claims.sets import Box, Integers, Set
+from jaxbounds.claims.sets import Box, Integers
 from jaxbounds.claims.statements import Size
 from jaxbounds.falsification.bench import Bench, Pool, take
 from jaxbounds.falsification.decide import edge
@@ -20,8 +22,8 @@ ROWS = 8
 """`look_far_away` multiplies the entries of this many instances. A larger number takes longer."""
 
 
-def _ends(chosen: Set, size: Size) -> bool:
-    """Return whether a set is a box or a range of integers with finite ends."""
+def _ends(chosen: Any, size: Size) -> bool:
+    """Return whether a value is a box or a range of integers with finite ends."""
     if not isinstance(chosen, Box | Integers):
         return False
     lower, upper = chosen._ends(size)
