@@ -34,6 +34,7 @@ from jaxbounds.falsification.second_opinion import (
     at_projected,
     is_at_projected,
 )
+from jaxbounds.falsification.tolerated import POINTS
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import MARGIN
@@ -56,11 +57,6 @@ NEARBY = 1e-6
 """If the sides differ by less than this share of the instance's largest entry, the violation may
 come from floats that meet the hypotheses only up to a tolerance. The disproof then needs a point
 that meets the hypotheses exactly. More disproofs need such an exact point if the share is larger.
-"""
-POINTS = 64
-"""If a claim says that some element of a finite set has a property (`there_is`), the referee (ball
-arithmetic) tests at most this many elements. Each test takes tenths of a second. A larger number of
-tests decides more claims and takes longer.
 """
 SECONDS = 20.0
 """Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number

@@ -162,7 +162,9 @@ class FormJudge:
                 self.rounding = said.doubt
         if decision.status == "vacuous" and self.left_out:
             missed = ", ".join(f"{count} missed {name!r}" for name, count in self.left_out.items())
-            decision = decision._replace(reason=f"{NONE_MET}: {missed}{TRY_SETS}")
+            none = decision.reason.startswith(NONE_MET)
+            words = f"{NONE_MET}: {missed}{TRY_SETS}" if none else f"{decision.reason}: {missed}"
+            decision = decision._replace(reason=words)
         if decision.status == "inconclusive" and self.by_instance:
             where = where_undefined(bench.statement, pool, self.column)
             decision = decision._replace(reason=where or decision.reason)

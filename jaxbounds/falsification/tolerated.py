@@ -31,8 +31,9 @@ NEAR_ONE = 1e-3
 """A strict claim is inconclusive if its worst ratio differs from one by less than this number. An
 unmeasured instance may then have equal sides. A larger number leaves more true claims undecided."""
 POINTS = 64
-"""If the set of the `there_is` entries has at most this many points, the referee (ball arithmetic)
-decides a strict claim at each point. A larger number decides more claims and takes longer."""
+"""If the sets of the `there_is` entries have at most this many points, the referee decides a claim at
+each point, by ball arithmetic. Each decision takes tenths of a second. A larger number decides more
+claims and takes longer."""
 USUAL = 1e-9
 """A claim's tolerance up to this threshold covers rounding alone. The author of a larger tolerance
 accepts a difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger

@@ -238,6 +238,8 @@ def test_a_vacuous_claim_says_what_was_missed():
         decision.status == "vacuous"
         and decision.reason == "the bound never beats the trivial bound"
     )
+    (decision,), _ = _judged(trivial, hypotheses=lambda i, s: {"x > 0.3": i["x"] > 0.3})
+    assert decision.reason == "the bound never beats the trivial bound: 1 missed 'x > 0.3'"
     # What is not vacuous has its own reason, and what is vacuous stays so.
     (decision,), _ = _judged(_over(2.0), hypotheses=lambda i, s: {"x > 0.3": i["x"] > 0.3})
     assert (decision.status, decision.reason) == ("holds", "every ratio stays below one")
