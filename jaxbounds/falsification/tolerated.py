@@ -31,7 +31,7 @@ NEAR_ONE = 1e-3
 """A strict claim is inconclusive if its worst ratio differs from one by less than this number. An
 unmeasured instance may then have equal sides. A larger number leaves more true claims undecided."""
 POINTS = 64
-"""If the sets of the `there_is` entries have at most this many points, the referee decides a claim at
+"""If the sets of `there_is` entries have at most this many points, the referee decides a claim at
 each point, by ball arithmetic. Each decision takes tenths of a second. A larger number decides more
 claims and takes longer."""
 USUAL = 1e-9
