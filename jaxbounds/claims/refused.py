@@ -43,8 +43,9 @@ def named_better(
         signature: the signature of the callable.
         given: the arguments that the call passed by name.
     """
+    any_name = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
     wrong = [key for key in given if key not in signature.parameters]
-    if not isinstance(problem, TypeError) or not wrong:
+    if not isinstance(problem, TypeError) or any_name or not wrong:
         return problem
     known = list(signature.parameters)
     near = difflib.get_close_matches(wrong[0], known, n=1) or known[:1]
