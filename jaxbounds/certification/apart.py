@@ -18,14 +18,12 @@ from jaxbounds.programs.balls.values import (
 
 
 class Gap(NamedTuple):
-    """A lower bound on the distance between the two sides, from their enclosures by balls.
+    """A lower bound on the relative distance between two sides that are enclosed by balls.
 
     Attributes:
-        amount: a lower bound on the distance of the sides minus the error that `evaluate` states,
+        amount: a lower bound on the distance minus the rounding error that `evaluate` states,
             relative to the larger side; negative if the sides certainly satisfy a `<=`.
         entry: the index, in the flattened sides, of the entry at which the distance is largest.
-        lhs: the enclosure of the left side at the entry `entry`.
-        rhs: the enclosure of the right side at the entry `entry`.
         most: an upper bound on the distance at all entries, relative to the larger side; None if
             unknown.
     """
@@ -38,11 +36,6 @@ class Gap(NamedTuple):
 
 
 def _stated(error: Any) -> arb:
-    """Return the largest rounding error that a statement's `evaluate` gives in `Sides.error`.
-
-    Raises:
-        Undecided: if a rounding error that `evaluate` states may be negative or NaN.
-    """
     errors = as_reals(error).ravel()
     if not all(map(nonnegative, errors)):
         raise Undecided(

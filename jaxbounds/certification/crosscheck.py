@@ -1,10 +1,8 @@
 """Check verdicts: compare float64 measurements with ball arithmetic (rigorous error bounds).
 
-The crosscheck tests every form (version of a claim) that is expected to hold, on a few draws
-(random instances). The true difference of the sides may differ from the float64 difference by at
-most the error that `evaluate` states. If float64 accepts a draw as an instance, ball arithmetic
-must not show that the draw violates a hypothesis or an inequality. For an identity, the enclosures
-of the two sides must overlap.
+The crosscheck draws random instances of a claim. On each, ball arithmetic must confirm the
+hypotheses and the claim, and the float64 difference of the sides up to the error that `evaluate`
+states.
 """
 
 import time
@@ -28,10 +26,8 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""The crosscheck accepts a float64 difference that is wrong by this share of the larger side,
-whatever error `evaluate` states. A larger value makes the check report fewer errors. If `evaluate`
-states no error, the crosscheck also accepts an error up to the statement's tolerance.
-"""
+"""The crosscheck accepts a float64 difference that is wrong by this share of the larger side. A
+larger value makes the check report fewer errors."""
 BITS = 160
 """Precision of ball arithmetic (rigorous error bounds) in bits; a larger number gives sharper
 bounds and takes longer."""
@@ -39,22 +35,19 @@ bounds and takes longer."""
 
 @dataclass(frozen=True, kw_only=True)
 class Crosscheck:
-    """The crosscheck's result for one form (version of a claim) on one draw (random instance).
+    """The crosscheck's result for one version of a claim on one random instance.
 
     Attributes:
-        id: the id of the statement.
-        form: the name of the form; empty if the statement's program failed before any form was
-            checked.
+        form: the name of the claim's version; empty if the statement's program failed.
         finding: one of six words for the result of the check. "agrees": float64 and ball arithmetic
             do not contradict each other. "violated" and "hypothesis missed": ball arithmetic proves
-            that the draw violates the claim or a hypothesis, although float64 accepted it. "error
-            too small": the float difference of the sides is wrong by more than the error that
-            `evaluate` states. "apart": the sides of an identity certainly differ, by `amount`. "not
-            run": the check could not run; see `reason`.
+            that the instance violates the claim or a hypothesis, although float64 accepted it.
+            "error too small": the float difference of the sides is wrong by more than the error
+            that `evaluate` states. "apart": the sides of an identity certainly differ, by `amount`.
+            "not run": the check could not run; see `reason`.
         amount: the size of the contradiction between float64 and ball arithmetic, relative to the
             larger side.
-        reason: the reason for the finding, in one sentence.
-        seconds: the processor time that the check of the form took, in seconds.
+        seconds: the processor time that the check took, in seconds.
     """
 
     id: str
@@ -78,14 +71,14 @@ def _draws(statement: Statement, size: Size, count: int, seed: int) -> Iterator[
 def crosscheck(
     statement: Statement, /, *, draws: int = 2, seed: int = 0, seconds: float = 20.0
 ) -> list[Crosscheck]:
-    """Check every form (claim version) that should hold, on draws of the statement's smallest size.
+    """Check every claim version that should hold, on instances of the statement's smallest size.
 
     Args:
         statement: a statement of any kind; JAX must be able to trace its `evaluate`.
         draws: the number of random instances from each sampler, and also the number of the
             statement's hand-written instances.
         seed: the seed of the random draws.
-        seconds: the time in seconds after which the check of the statement stops.
+        seconds: the processor time in seconds after which the check stops.
     """
     end = time.process_time() + seconds
     forms = [form for form in statement.forms if form.expected in ("holds", "vacuous")]
@@ -151,7 +144,6 @@ def _compare(
 
 
 def _off(near: list[np.ndarray], way: Any) -> float:
-    """Return a lower bound on the error of the difference lhs - rhs that was computed in floats."""
     left, right = (as_reals(side).ravel() for side in way)
     pairs = zip(*np.broadcast_arrays(*near), *np.broadcast_arrays(left, right))
     off = [abs((l - r) - (arb(float(a)) - arb(float(b)))).lower() for a, b, l, r in pairs

@@ -1,11 +1,9 @@
-"""Disprove a false claim on one instance.
+"""Disprove a false claim on one instance by ball arithmetic (intervals around floats).
 
-Balls (intervals around floats) enclose both sides on the instance, and the instance meets all
-hypotheses. The certificate is a theorem about the statement's JAX program, if all operations are
-exact operations on real numbers. The certificate relies on the FLINT library, on `jax.make_jaxpr`,
-and on this package's rules for each operation. The module also evaluates the sides in float64,
-without FLINT and without the package's rules. If the float64 values contradict the enclosures, the
-certificate's result is "undecided".
+The certificate is a theorem about the statement's JAX program, if all operations are exact
+operations on real numbers. The certificate relies on the FLINT library, on `jax.make_jaxpr`, and on
+this package's rules for each operation. If float64 values of the sides contradict the enclosures,
+the certificate's result is "undecided".
 """
 
 import contextlib
@@ -50,20 +48,16 @@ from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""The sides of an identity count as equal up to this relative difference. More instances count as
-satisfying an identity if the value is larger.
-"""
+"""The sides of an identity count as equal up to this relative difference. A larger value counts
+more instances as equal."""
 NEARBY = 1e-6
-"""If the sides differ by less than this share of the instance's largest entry, the violation may
-come from floats that meet the hypotheses only up to a tolerance. The disproof then needs a point
-that meets the hypotheses exactly. More disproofs need such an exact point if the share is larger.
-"""
+"""If the sides differ by less than this share of the instance's largest entry, the disproof needs a
+point that meets the hypotheses exactly. A larger share requires an exact point more often."""
 SECONDS = 20.0
-"""Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number
-decides more."""
+"""Seconds after which ball arithmetic leaves an instance undecided; a larger number decides more.
+"""
 EQUAL = "both sides are equal, which violates the strict inequality; a disproof needs a gap"
-"""The reason that a certificate gives if the claim is a strict inequality and the two sides are
-equal."""
+"""The certificate's reason if both sides of a strict inequality are equal."""
 
 
 def disprove(
@@ -108,7 +102,6 @@ def disprove(
 def _theorem_of(
     statement: Statement, instance: Instance, certificate: Certificate
 ) -> Callable[[int | None, str], str]:
-    """Return the function that writes the Rocq file of a disproof."""
 
     def theorem(operations: int | None, citation: str) -> str:
         return disproof_file(
@@ -124,13 +117,10 @@ def _theorem_of(
 def confirmed(
     statement: Statement, form: str, instance: Instance, size: Mapping[str, float], /
 ) -> Certificate:
-    """Disprove a form on an instance whose floats are exact; any proved violation is enough.
+    """Disprove a claim on an instance whose floats are exact; any proved violation is enough.
 
-    The referee, which decides about small violations by ball arithmetic, calls this function for an
-    instance that a search found. The floats of such an instance are exact numbers, not roundings of
-    irrational numbers. The sides of an identity must differ by more than the identity's tolerance.
-    If a claim says that some element of a finite set of at most `POINTS` elements has a property,
-    the certificate must refute each element.
+    The sides of an identity must differ by more than the identity's tolerance. If the claim says
+    that an element of a finite set exists, the certificate must refute each element of the set.
 
     Raises:
         Refused: if the instance does not fit the statement; see `disprove`.
@@ -152,14 +142,12 @@ def confirmed(
 
 
 def _promised_points(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield all choices of the entries that the claim says exist, if there are few."""
     every = Over(statement.there_is).every(size) if statement.there_is else None
     for row in range(len(jax.tree.leaves(every)[0]) if every else 0):
         yield jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], every)
 
 
 def _not_tried(statement: Statement, size: Size) -> str:
-    """Return why a single instance cannot disprove a claim about the result of a search."""
     count = len(list(_promised_points(statement, size)))
     if not count:
         return "a search computes a side and may miss the optimum, so nothing is disproved"
@@ -181,7 +169,6 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """Certify that the sides differ by at least `margin`; see `apart` for `by_entry`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -225,7 +212,6 @@ def _certificate(
 
 
 def _largest(instance: Any) -> float:
-    """Return the largest absolute float of an instance, but at least 1."""
     floats = [np.asarray(x) for x in jax.tree.leaves(instance) if is_float(x)]
     return max([1.0, *(float(np.max(np.abs(x), initial=0.0)) for x in floats)])
 
@@ -240,11 +226,7 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide about a small violation, which floats that meet the hypotheses inexactly may cause.
-
-    The function projects the instance onto a point that meets the hypotheses exactly. If the
-    projected point does not violate the claim too, the certificate's result becomes "undecided".
-    """
+    """Say "undecided" if a small violation vanishes at a point that meets the hypotheses."""
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
         return {}
@@ -267,8 +249,7 @@ def _of_machine_integers(
 ) -> dict[str, Any]:
     """Weaken the result to "disproved as coded" if machine integers overflow in a side.
 
-    The function also weakens the result if NumPy cannot run the program, and the computed ranges of
-    its integers permit an overflow.
+    If NumPy cannot run the program, a possible overflow is enough.
     """
     traced = jax.jit(sides_of(statement, form, size)).trace(instance)
     leaves = jax.tree.leaves(instance)
@@ -290,7 +271,6 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Return a weaker result and its reason if the sides in float64 do not confirm the disproof."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)
@@ -317,7 +297,6 @@ def _attempting(
     *,
     by_entry: bool = True,
 ) -> Callable[[int], dict[str, Any]]:
-    """Trace a statement once; return a function that tries to disprove the claim at given bits."""
     hypotheses = hypotheses_of(statement, form, instance, size)
     program, stated = sides_of(statement, form, size), lambda: ()
     if statement.host:  # the host may compute the stated error, which needs no enclosure
@@ -327,7 +306,6 @@ def _attempting(
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return whether the hypotheses are met, and proved met for rounded constants too."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

@@ -12,7 +12,7 @@ from jaxbounds.programs.balls.interpreter import Enclosed, Program
 from jaxbounds.programs.balls.values import OPEN, Flags, NotSupported, Reading, Undecided, as_flags
 
 BITS = (192, 448)
-"""The precisions of ball arithmetic, in bits, that a disproof tries one after the other. Larger
+"""The precisions of ball arithmetic, in bits, that a disproof tries in this sequence. Larger
 precisions give sharper bounds and take longer."""
 
 
@@ -24,11 +24,9 @@ def is_float(x: Any, /) -> bool:
 class Enclosing:
     """Encloses the results of a statement's function in balls, and traces the function only once.
 
-    The class first traces the function with the whole instance as argument. If this trace of the
-    whole instance fails, the class traces the function with the instance's floats as its only
-    arguments. If JAX cannot trace the function in either way, the class runs the function on the
-    host (outside JAX). The class then accepts only integers as the result, because integers have no
-    rounding error.
+    If JAX cannot trace the function with the whole instance, the class traces it with the
+    instance's floats as its only arguments. If this trace fails too, the class runs the function
+    without JAX. Its result must then be integers, because integers have no rounding error.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -42,7 +40,6 @@ class Enclosing:
 
     @functools.cached_property
     def _traced(self) -> tuple[Program | None, Any, Exception | None]:
-        """Return the traced program, its argument, and the exception if the trace failed."""
         refusal: Exception | None = None
         whole = (self._function, self._instance)
         floats = [x for x in self._leaves if is_float(x)]
@@ -64,8 +61,8 @@ class Enclosing:
         """Enclose the result of the given function on the instance.
 
         Raises:
-            Undecided: if the enclosures are too wide to determine the result, or if the host
-                (outside JAX) computed results that are not integers.
+            Undecided: if the enclosures are too wide, or if a result that Python computed without
+                JAX is not an integer.
             NotSupported: if ball arithmetic has no rule for a primitive.
         """
         program, argument, refusal = self._traced
@@ -85,20 +82,19 @@ def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any)
     """Enclose the result of a function once; the options are those of `Enclosing.__call__`.
 
     Raises:
-        Undecided: if the enclosures are too wide to decide whether the instance violates the claim.
+        Undecided: if the enclosures are too wide to determine the result.
         NotSupported: if ball arithmetic has no rule for a primitive.
     """
     return Enclosing(function, instance)(**options)
 
 
 class Met(NamedTuple):
-    """Whether an instance meets the hypotheses of a form (version of a claim).
+    """Whether an instance meets the hypotheses of a claim.
 
     Attributes:
         words: a dictionary from each hypothesis to "certain" (proved), "open" (undecided) or
-            "missed" (violated). The word applies to every path through the program that the
-            enclosures leave possible.
-        computed: whether a hypothesis depends on numbers that the host (outside JAX) computed,
+            "missed" (violated).
+        computed: whether a hypothesis depends on numbers that Python computed without JAX, and so
             without enclosures.
     """
 
@@ -114,9 +110,7 @@ class Met(NamedTuple):
 def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /
 ) -> Callable[..., Met]:
-    """Trace the hypotheses of a statement and a form; return a function that decides them.
-
-    A form is one version of the claim.
+    """Trace the hypotheses of a claim; return a function that decides them.
 
     Raises:
         NotSupported: in a call of the returned function, if a hypothesis returns another type than

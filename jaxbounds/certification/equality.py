@@ -1,9 +1,8 @@
 """Find points of equality: points at which the two sides of a claim are equal.
 
 A search in floats finds an approximate point; the module then tries exact numbers as its
-coordinates. A proof near a point of equality does not rely on this module. The function
-`contact.touching` proves the claim in a region around the exact point. If the sides differ at the
-exact point, `contact.touching` returns no region.
+coordinates. `contact.touching` proves the claim in a region around an exact point, or returns no
+region.
 """
 
 import itertools
@@ -26,27 +25,21 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""The search treats a point of floats as a possible point of equality if its margin (rhs - lhs),
-relative to the larger side, is below this value. A larger value makes the search try more points.
-"""
+"""The search tries to prove equality at a point if its margin (rhs - lhs), relative to the larger
+side, is below this value. A larger value makes the search try more points."""
 SMALL = 1e-6
-"""A relative margin is (rhs - lhs) / s, where s is the larger side. The search raises s to at least
-this share of the largest side found so far. A larger share makes relative margins smaller, so the
-search tries more points."""
+"""Relative margins are divided by at least this share of the largest side found so far. A larger
+share makes relative margins smaller, so the search tries more points."""
 EQUAL = 1e-11
-"""The search treats a point with exact coordinates as a possible point of equality if its margin,
-relative to the larger side, is below this value. A larger value makes the search accept more
-points.
-"""
+"""The search tries to prove equality at a point with exact coordinates if its margin, relative to
+the larger side, is below this value. A larger value makes the search try more points."""
 MOST, LOOKS = 48, 96
-"""The search for points with equal sides tries at most MOST points, and starts from at most LOOKS
-boxes of instances. Larger numbers find more equalities and take longer.
-"""
+"""The search tries at most MOST points, and starts from at most LOOKS boxes. Larger numbers find
+more equalities and take longer."""
 SPELLINGS, FAILURES = 12, 32
-"""For each point, the search tries at most SPELLINGS ways to write its coordinates exactly. After
-FAILURES boxes without a proof in a row, the method `settles` returns False. Larger numbers find
-more equalities and take longer.
-"""
+"""The search tries at most SPELLINGS ways to write a point's coordinates exactly. After FAILURES
+boxes without a proof in a row, `settles` returns False. Larger numbers find more equalities and
+take longer."""
 
 
 def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJaxpr:
@@ -57,8 +50,7 @@ def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJa
 class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves a claim.
 
-    The program that proves the claim on a box of instances asks this object for one region at a
-    time. The search for regions may use half of the time that remains until the deadline `until`.
+    The search for regions may use half of the time that remains until the deadline `until`.
 
     Attributes:
         regions: the regions in which a Taylor polynomial proves the claim.
@@ -90,8 +82,8 @@ class Equalities:
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
         """Return, for each point, the margin divided by the larger side.
 
-        Both sides of the claim may vanish at a point of equality. The divisor of the margin is
-        therefore at least the share `SMALL` of the largest side that the search has measured.
+        Both sides may vanish at a point of equality. The divisor is therefore at least the share
+        `SMALL` of the largest side measured so far.
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
@@ -106,7 +98,6 @@ class Equalities:
         return np.where(np.isnan(share), 0.0, share)
 
     def _lowest(self, box: Box) -> np.ndarray:
-        """Minimise the margin from starts in a box; return the best point of the domain."""
         low, high = np.array(box.lower), np.array(box.upper)
         corners = np.array(list(itertools.islice(itertools.product(*zip(low, high)), 64)))
         spread = self._rng.uniform(size=(SAMPLE, len(low)))
@@ -130,7 +121,6 @@ class Equalities:
         return best
 
     def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
-        """Decrease the margin (rhs - lhs) by Newton steps that move only the coordinates `free`."""
         if self._newton is None:
             value = lambda p: self._margin(p)[0]
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
@@ -195,7 +185,6 @@ class Equalities:
         return False
 
     def _spelled(self, point: np.ndarray, moving: list[int]) -> Iterator[tuple[Number, ...]]:
-        """Yield exact numbers near the point's coordinates, the simplest numbers first."""
         ways: list[list[Number]] = []
         for j, x in enumerate(point):
             if j in moving:

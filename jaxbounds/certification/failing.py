@@ -1,7 +1,4 @@
-"""Find the forms (claim versions) that fail, and add certificates to the verdicts about them.
-
-A certificate is a proof or disproof of a claim in ball arithmetic.
-"""
+"""Find the claim versions that fail; attach proofs and disproofs by ball arithmetic to verdicts."""
 
 import contextlib
 import tempfile
@@ -24,16 +21,15 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000
-"""A proof cuts a domain into at most this many boxes. This number is enough for all domains of the
-shipped papers; a larger number proves more and takes longer.
+"""A proof cuts a domain into at most this many boxes. A larger number proves more and takes longer.
 """
 
 
 class Failing(NamedTuple):
-    """A form (version of a claim) that fails, and an instance on which the form fails.
+    """A version of a claim that fails, and an instance on which it fails.
 
     Attributes:
-        form: the name of the form that fails.
+        form: the name of the claim version.
         instance: the stored counterexample, or the failing instance that a search found and
             simplified.
         size: the static part of the instance (its shapes and other Python numbers, by name).
@@ -45,7 +41,7 @@ class Failing(NamedTuple):
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:
-    """Return the forms (claim versions) that are expected to fail and store a counterexample."""
+    """Return the claim versions that are expected to fail and store a counterexample."""
     return tuple(
         Failing(form.name, form.counterexample.instance, form.counterexample.size)
         for form in statement.forms
@@ -56,7 +52,7 @@ def stored(statement: Statement, /) -> tuple[Failing, ...]:
 def failed_in(
     statement: Statement, verdicts: Iterable[Verdict], folder: str | Path, /
 ) -> tuple[Failing, ...]:
-    """Return the forms (claim versions) that failed in a run, each with a failing instance."""
+    """Return the claim versions that failed in a run, each with a failing instance."""
     known = {failing.form: failing for failing in stored(statement)}
     found = []
     for verdict in verdicts:
@@ -76,7 +72,7 @@ def failing_forms(
 ) -> tuple[Failing, ...]:
     """Return the stored counterexamples of a statement, or else violations that `falsify` finds.
 
-    The search `falsify` starts from `examples`, the instances that earlier runs stored.
+    The search starts from `examples`, the instances that earlier runs stored.
     """
     known = stored(statement)
     if known:
@@ -91,9 +87,9 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Try to prove every form on each of its domains; `slack` replaces the slack of each domain.
+    """Try to prove every version of a claim on each of its domains (boxes of instances).
 
-    A form is one version of the claim; a domain is a box of instances.
+    The argument `slack` replaces the slack of each domain.
     """
     return tuple(
         prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES, slack=slack or None)
@@ -103,7 +99,6 @@ def proofs(
 
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate, as a dict, for a form (claim version) proved on all its domains."""
     upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
@@ -117,7 +112,6 @@ def _write_theorem(
     witness_file: str,
     citation: str,
 ) -> None:
-    """Write a witness's Rocq file, unless the translation fails or takes over 5 s."""
     as_coded = certificate.word == "disproved as coded"
     options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
     with contextlib.suppress(ValueError):
@@ -126,10 +120,6 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate, as a dict with reasons, for a form not proved on all its domains.
-
-    A form is one version of the claim; a domain is a box of instances.
-    """
     left = [p for p in found if p.word != PROVED]
     reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
     proofs_ = [p.to_json() for p in found]

@@ -31,9 +31,8 @@ from jaxbounds.programs.balls.symmetry import reduced
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 AFTERWARDS = 2048
-"""After a proof has failed, the search encloses this many further boxes; a larger number gives a
-better bound on the violation.
-"""
+"""After a proof has failed, the search encloses this many further boxes. A larger number gives a
+better bound on the violation."""
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
@@ -258,8 +257,6 @@ def prove(
 
 
 class _Asked(NamedTuple):
-    """The inputs of branch and bound: the function to bound, its domain, first boxes, limits."""
-
     margin: Callable[[jax.Array], Any]
     domain: Domain
     start: tuple[Box, ...]
@@ -270,10 +267,7 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """Search for a proof, with the program's constants treated either as exact or as rounded.
-
-    The function also returns whether a constant of the program was replaced by a wider ball.
-    """
+    """Search for a proof; also return whether a wider ball replaced a constant of the program."""
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
     with precision(asked.bits):
@@ -318,7 +312,6 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Return why the proof fails: the place, the largest possible violation, a sufficient slack."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"
@@ -336,7 +329,6 @@ def _reason(search: BoxSearch, slack: float) -> str:
 
 
 def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
-    """Return a clause that names the operation with an unbounded enclosure, or an empty text."""
     if search.worst is None or search.worst.least != -math.inf:
         return ""
     if not (name := unbounded_on(program, search.worst.box, reading)):
@@ -348,5 +340,4 @@ def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
 
 
 def _rounded_up(x: float) -> float:
-    """Return a number rounded up to three digits."""
     return float(f"{x * 1.006:.3g}")

@@ -11,8 +11,8 @@ from jaxbounds.falsification.fixed_points import at_best_points
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
     """Decide by ball arithmetic whether an instance certainly violates or satisfies a claim.
 
-    If a side is a supremum that a search estimates, the function evaluates the side at the best
-    point found.
+    If a search estimates a supremum in a side, the function evaluates this side at the best point
+    found.
     """
     statement = at_best_points(statement, instance, size)
     try:
@@ -29,13 +29,11 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
 
 
 SHORT = Decimal("1e-25")
-"""Two sides count as equal if their enclosures overlap and the relative length of the union of the
-enclosures is at most this number. A larger value lets wider enclosures count as an equality.
-"""
+"""Two sides count as equal if their enclosures overlap and together have at most this relative
+length. A larger value counts wider enclosures as equal."""
 
 
 def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Return whether two enclosures overlap and are so short that the sides count as equal."""
     if not smaller or not larger:
         return False
     try:
@@ -48,10 +46,6 @@ def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bo
 
 
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Return whether the first enclosure lies below the second.
-
-    Each enclosure is a pair of decimal numbers, its two ends.
-    """
     if not smaller or not larger:
         return False
     try:

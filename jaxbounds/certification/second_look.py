@@ -1,8 +1,4 @@
-"""Check a proof on a box by float64 evaluations at many points, without ball arithmetic.
-
-The only code that this check shares with the proof is the statement's program; this check runs the
-program compiled by XLA.
-"""
+"""Check a proof on a box by float64 evaluations at many points, without ball arithmetic."""
 
 import itertools
 from collections.abc import Callable
@@ -17,27 +13,24 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""The number of points at which each round evaluates the claim; a larger number may find more
+"""The number of points at which each round evaluates the claim. A larger number may find more
 violations and takes longer."""
 CORNERS = 256
 """The check evaluates the claim at no more than this many corners of the box. A larger number may
 find more violations and takes longer."""
 ROUNDS = 6
-"""The check has this many rounds. After each round the check tries points near those with the least
-margin. A larger number may find more violations and takes longer.
-"""
+"""The number of rounds; each round tries points near those with the least margin. A larger number
+may find more violations and takes longer."""
 ULPS = 8
-"""To measure the effect of rounding, the check changes a point's coordinates by this many units in
-the last place. A larger number excuses more violations as rounding.
-"""
+"""The check moves a point's coordinates by this many units in the last place to measure rounding. A
+larger number excuses more violations as rounding."""
 UNITS = 8
-"""A violation counts as rounding if it is below this many units in the last place of the largest
-number in the evaluation. A larger number excuses larger violations as rounding.
-"""
+"""A violation counts as rounding below this many units in the last place of the largest computed
+number. A larger number excuses larger violations."""
 
 
 class Doubt(NamedTuple):
-    """The outcome of the check: whether a float64 evaluation contradicts the proof, and where.
+    """Whether a float64 evaluation contradicts the proof, and where.
 
     Attributes:
         reason: one sentence about the contradiction; empty if there is no contradiction.
@@ -51,7 +44,6 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return test points of an interval: ends, their neighbours, the middle, and 0 or +-1."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -59,7 +51,6 @@ def _special(low: float, high: float) -> list[float]:
 
 
 def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
-    """Return points of a box: corners, points on axes through the middle, and random points."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     count = len(low)
     corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)
@@ -89,10 +80,9 @@ class _Measured(NamedTuple):
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
     """Search a box by float64 measurements for a violation of a claim that was proved on it.
 
-    A violation counts as rounding, and not as evidence against the proof, in two cases. First,
-    moving the point by a few units in the last place changes the margin by as much as the
-    violation. Second, the violation is a few units in the last place of the largest number in the
-    evaluation.
+    A violation counts as rounding in two cases. First, moving the point by a few units in the last
+    place changes the margin by as much as the violation. Second, the violation is a few units in
+    the last place of the largest number in the evaluation.
 
     Args:
         margin: the function from a point to the claim's margin at the point; see
@@ -142,7 +132,6 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
 
 
 def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
-    """Return whether the violation may vanish if the last digits of the point change."""
     if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)
@@ -153,10 +142,7 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 
 
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
-    """Return the largest finite number that the program computes at a point.
-
-    Inside a nested program, such as a loop, the function includes only the results.
-    """
+    """Return the largest finite number that the program computes, outside loops, at a point."""
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [
         variable

@@ -1,8 +1,7 @@
-"""Write and read witnesses: files with an instance on which a claim fails.
+"""Write and read witnesses: JSON files with an instance on which a claim fails.
 
-Any program can check a witness. A witness is a JSON file: the claim in words and as a formula, the
-hypotheses, the instance as exact numbers, the enclosures of both sides, and a digest. The
-instance's numbers are written as fractions ("-3/8"), and an enclosure as two decimal numbers.
+Any program can check a witness. The file writes the instance's numbers as fractions ("-3/8"), and
+the bounds on each side as two decimal numbers.
 """
 
 import hashlib

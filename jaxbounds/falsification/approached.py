@@ -1,11 +1,8 @@
-"""Find suprema of a ratio of sides that a sequence of instances approaches without reaching them.
+"""Find suprema of lhs / rhs that a sequence of instances approaches without reaching them.
 
-The search starts from an instance whose sides nearly agree. From the same starting instance, the
-search tries several ways. A way is a sequence of instances that scales arrays up or down, or brings
-two arrays together. A way counts as an approach to the supremum under four conditions. Along a way
-(a sequence of instances), the ratio of the sides comes closer to one, up to rounding. The ratio of
-the sides falls if the arrays change in the direction opposite to the way. The sides differ at the
-last instance of the way. Ball arithmetic proves that the sides differ at the last instance.
+The search starts from an instance whose sides nearly agree, and builds sequences that scale arrays
+or bring two arrays together. The ratio lhs / rhs must tend to one along the sequence, and fall in
+the opposite direction. Ball arithmetic must prove that the sides differ at the last instance.
 """
 
 import contextlib
@@ -35,73 +32,55 @@ from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_
 from jaxbounds.programs.interpreted import NotInterpreted
 
 STEPS = (1, 2, 4, 8)
-"""Binary logarithms of the factors that scale arrays of an instance, one after the other; more
-factors find slower approaches to equal sides."""
+"""Binary logarithms of the factors that scale an instance's arrays. More factors find slower
+approaches to equal sides."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of scale factors that move the arrays of an instance away from a limit, where
-its sides become equal. More factors find slower approaches."""
+"""Binary logarithms of the factors that move arrays away from a limit with equal sides. More
+factors find slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Two distances of the ratio lhs/rhs from 1. A way (a sequence of instances with scaled arrays)
-counts only if its last ratios of the sides are within CLOSE of one. Inverse factors must move the
-ratio away from 1 by at least FALLS. A larger FALLS makes the search find fewer approaches to equal
-sides.
-"""
+"""Distances from 1. The last values of lhs / rhs must lie within CLOSE of 1, and inverse scale
+factors must lower lhs / rhs by FALLS. A larger FALLS finds fewer approaches to equal sides."""
 CLOSER = 0.9
-"""The search accepts a sequence of instances if the last ratio's distance from one is at most this
-share of the first ratio's distance from one. A larger share accepts more sequences on which the
-ratio of the sides does not tend to one.
-"""
+"""The last ratio's distance from one must be at most this share of the first ratio's distance. A
+larger share accepts more sequences whose ratio lhs / rhs does not tend to one."""
 FLOOR = 1e-13
-"""Rounding may move the ratio of the sides this far from one at an endpoint of a set. A larger
-value counts more endpoints as equality cases (instances with equal sides)."""
+"""Rounding may move lhs / rhs this far from one at an endpoint of a set. A larger value counts more
+endpoints as instances with equal sides."""
 ROUNDED = 1e-12
-"""If projection moves the last instance of a sequence into its set, rounding may change the ratio
-of the sides from 1 by this value. A larger value accepts more projected instances as instances with
-equal sides."""
+"""The sides count as equal if lhs / rhs differs from 1 by at most this value. A larger value
+accepts more instances."""
 ALL = 8
-"""If at least this many instances of one size have equal sides, and no instance of the size has
-other sides, the claim is an equality at the size. A larger number finds fewer sizes at which the
-claim is an equality."""
+"""A claim is an equality at some shapes if this many instances of these shapes have equal sides. A
+larger number finds fewer such shapes."""
 LEAST = 1e-154
-"""The search ignores an instance if the absolute values of both sides are below LEAST.
-
-The value of LEAST is about the square root of the least normal float64. A larger value makes the
-search ignore more instances near zero.
-"""
+"""The search ignores an instance if both sides are below LEAST, about the square root of the least
+normal float64. A larger value ignores more instances near zero."""
 ENDS = 3
-"""For at most this many sequences of instances, ball arithmetic decides whether the sides are equal
-at the last instance. Each decision by ball arithmetic takes seconds, so a larger number takes
-longer."""
+"""Ball arithmetic compares the sides at the ends of at most this many sequences. Each comparison
+takes seconds, so a larger number takes longer."""
 TRIED = 64
-"""From at most this many instances with equal sides, the search looks for plain instances, whose
-entries are neither tiny nor huge. A larger number takes longer."""
+"""The search simplifies at most this many instances with equal sides. A larger number takes longer.
+"""
 PLAIN = 1e6
-"""Bound on the absolute values of a plain instance's nonzero entries, which lie between 1 / PLAIN
-and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value counts more
-instances as plain.
-"""
+"""Bound on the nonzero entries of a plain instance, whose absolute values lie between 1 / PLAIN and
+PLAIN. A larger value counts more instances as plain."""
 FAR = 2.0 ** (max(STEPS) - 1)
-"""If a sequence of projected instances changes an array by at least this factor, the array moves to
-0 or to infinity. If the array changes by a smaller factor, its set (declared by the claim) stops
-the array. A larger value counts more arrays as stopped by their set.
-"""
+"""An array tends to 0 or infinity if a sequence changes it by at least this factor. A larger value
+counts more arrays as stopped by the set that the claim declares."""
 LEAVES = 6
-"""If an instance has at most this many float arrays, the search also scales each array alone.
-
-A larger number tries more sequences of scaled instances.
-"""
+"""If an instance has at most this many float arrays, the search also scales each array alone. A
+larger number tries more sequences."""
 
 
 class _Way(NamedTuple):
-    """A way: a sequence of instances in which arrays grow, shrink or meet from step to step.
+    """A sequence of instances in which arrays grow, shrink or meet from step to step.
 
     Attributes:
-        words: a function from the names of the moved entries to the way's name, such as "x to 0".
-        moved: a function that maps an instance to a dict from the name of each array that moves to
-            the array's size.
-        out: the instances on the way (sequence of instances), in order.
-        back: the instances in the direction opposite to the way.
-        end: the instance at the end of the way; None for a way to infinity.
+        words: a function from the names of the moved arrays to a name such as "x to 0".
+        moved: a function from an instance to the size of each array that moves, by name.
+        out: the instances of the sequence.
+        back: instances in the opposite direction.
+        end: the limit of the sequence; None if arrays tend to infinity.
     """
 
     words: Callable[[list[str]], str]
@@ -159,15 +138,6 @@ def _to_zero(names: list[str]) -> str:
 
 
 def _said(way: _Way, start: Instance, last: Instance) -> str:
-    """Describe a way (a sequence of instances) on which the ratio of the sides stays near one.
-
-    If a way ends at an edge of its set, the ratio of the sides only comes near one at this edge.
-
-    Args:
-        way: the way (sequence of instances) from `start` to `last`.
-        start: the instance at which the way (sequence of instances) starts.
-        last: the last instance on the way, moved onto the sets of its arrays.
-    """
     before, after = way.moved(start), way.moved(last)
     with np.errstate(all="ignore"):
         moves = {n: max(after[n] / before[n], before[n] / after[n]) >= FAR if after[n] else True
@@ -186,16 +156,13 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
 def _along(
     bench: Bench, instance: Instance, size: Size, form: int, value: float, *, is_worst: bool
 ) -> tuple[str, list[Instance]]:
-    """Find a way (a sequence of instances) on which the ratio of the sides comes closer to one.
+    """Find a sequence of instances on which lhs / rhs comes closer to one.
 
-    A way counts only if the ratio of the sides falls when the arrays change in the opposite
-    direction.
-
-    If `is_worst` is false, a way also counts if the ratio of the sides only stays near one.
+    If `is_worst` is false, the ratio need only stay near one.
 
     Returns:
-        The tuple (words, ends). The sentence `words` describes the first way that fits (empty if no
-        way fits). The list `ends` has the last instances of the ways on which the ratio ends near
+        The description of the first such sequence (or ""), and the limits at which lhs / rhs is
+            near
         one.
     """
     with np.errstate(all="ignore"):
@@ -245,7 +212,7 @@ def _along(
 
 
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
-    """Return, for each instance, a size; rounding hardly changes the ratio of larger sides."""
+    """Return sizes above which rounding hardly changes the ratio of the sides, one per instance."""
     with contextlib.suppress(NotInterpreted):
         return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
     return np.zeros(length(batch))
@@ -264,7 +231,6 @@ def _is_plain(instance: Instance) -> bool:
 
 
 def _of_size_one(bench: Bench, instance: Instance, size: Size) -> Instance:
-    """Scale each array by a power of two to a largest entry of about one, and round the entries."""
 
     def scaled(leaf: np.ndarray) -> np.ndarray:
         largest = float(np.max(np.abs(leaf), initial=0.0)) if is_float(leaf) else 0.0
@@ -278,12 +244,9 @@ def _of_size_one(bench: Bench, instance: Instance, size: Size) -> Instance:
 def plain_equalities(
     bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray, /
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield a few plain instances at which the sides are equal in floats, and perhaps exactly.
+    """Yield a few plain instances (see `PLAIN`) at which the sides are equal in floats.
 
-    The entries of a plain instance are neither tiny nor huge (see `PLAIN`).
-
-    The function yields instances with two zero sides only if one side of the bound is always zero,
-    and the computation adds nonzero terms.
+    Two zero sides count only if one side is always zero and the computation adds nonzero terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))
@@ -311,7 +274,6 @@ def plain_equalities(
 
 
 def _is_equality_at_a_size(column: Column, value: np.ndarray) -> bool:
-    """Return whether both sides agree up to rounding at all instances of some size (shapes)."""
     each = [value[(column.sizes == size) & np.isfinite(value)] for size in np.unique(column.sizes)]
     return any(len(part) >= ALL and np.max(np.abs(part - 1)) <= ROUNDED for part in each)
 
@@ -319,17 +281,9 @@ def _is_equality_at_a_size(column: Column, value: np.ndarray) -> bool:
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
-    """Describe a way (a sequence of instances) on which a ratio approaches one without reaching it.
+    """Describe a sequence of instances on which lhs / rhs approaches one without reaching it.
 
-    The result is empty if the ratio of the sides may be one at an instance.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: all instances measured so far.
-        column: the measurements of one form (version of the claim) on all instances.
-        index: the index of the form among the statement's forms (versions of the claim).
-        form: the form (a version of the claim), which is a bound with a worst ratio near one.
-        referee: the referee (ball arithmetic), which decides whether the sides certainly differ.
+    The result is empty if lhs / rhs may be one at an instance.
     """
     statement, m = bench.statement, column.measured
     if statement.host or not statement.is_bound or statement.there_is is not None:

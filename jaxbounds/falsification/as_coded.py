@@ -1,8 +1,7 @@
 """Find instances at which machine integers wrap (overflow).
 
-A violation at an instance with wrapped integers refutes the program, not the claim. The engine runs
-the claim's program once more, with integers of any length. If a side changes, an integer wrapped in
-the computation of the side, and the verdict ignores the instance.
+A violation at such an instance refutes the program, not the claim. The engine runs the program
+again with integers of any length, and ignores instances at which a side changes.
 """
 
 from typing import NamedTuple
@@ -18,22 +17,19 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
 
 MOST = 2048
-"""The engine measures at most this many instances of each size again.
-
-A larger number finds rarer overflows of integers and takes seconds longer.
-"""
+"""The engine runs the program again on at most this many instances of each shape. A larger number
+finds rarer overflows and takes longer."""
 APART = 1e-9
-"""The computed values of a side count as different if they differ by more than this relative
-amount. If this amount is smaller, rounding may look like a wrapped (overflowed) integer.
-"""
+"""Two computations of a side differ if their relative difference exceeds this amount. If it is
+smaller, rounding may look like an overflowed integer."""
 
 
 class Wrapped(NamedTuple):
-    """The wrapped integers of one form (a version of the claim).
+    """The overflowing integers in one version of a claim.
 
     Attributes:
         rows: for each instance, whether a side changes if integers cannot overflow.
-        operations: the JAX primitives whose integers wrap in the computation of these sides.
+        operations: the JAX primitives whose integers overflow.
     """
 
     rows: np.ndarray
@@ -41,7 +37,7 @@ class Wrapped(NamedTuple):
 
 
 def reason(operations: tuple[str, ...], /) -> str:
-    """Return the reason that the verdict gives if integers overflow at all violating instances."""
+    """Return the verdict's reason if integers overflow at all violating instances."""
     named = ", ".join(operations)
     return (
         f"as coded: machine integers wrap in {named}. Try x.astype(float) before that "
@@ -73,7 +69,6 @@ def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
 
 
 def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return a mask of the instances (rows) at which two computations of a side differ."""
     with np.errstate(all="ignore"):
         largest = np.maximum(np.abs(own), np.abs(other))
         near = np.isfinite(largest) & (np.abs(own - other) <= APART * largest)
@@ -82,7 +77,6 @@ def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.ndarray:
-    """Choose instances to measure again: violations, largest lhs/rhs, evenly spaced instances."""
     if len(here) <= MOST:
         return here
     m = column.measured
@@ -94,12 +88,7 @@ def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.nda
 
 
 def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
-    """Find each form's wrapped (overflowing) integers on all measured instances (the pool).
-
-    A form is one version of the claim.
-
-    The result is empty if NumPy cannot run the claim's program.
-    """
+    """Find the overflowing integers of each claim version on all measured instances."""
     statement, total = bench.statement, len(columns[0].sizes)
     none = [Wrapped(np.zeros(total, bool), ()) for _ in statement.forms]
     if not bench.watch.wrapping or statement.host or statement.there_is is not None:
@@ -125,12 +114,9 @@ def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped
 def without_wrapped(
     statement: Statement, index: int, column: Column, decision: Decision, wrapped: Wrapped, /
 ) -> tuple[Decision, Column]:
-    """Decide a version of the claim again, without the instances at which integers overflow.
+    """Decide a claim again without the instances at which integers overflow.
 
-    The function returns the new decision about the claim, and the measurements at instances without
-    overflowing integers.
-
-    The claim still fails if an instance without overflowing integers violates it.
+    The function returns the decision and the remaining measurements.
     """
     if not np.any(wrapped.rows & column.measured.counted):
         return decision, column

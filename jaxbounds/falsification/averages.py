@@ -16,18 +16,15 @@ The mean may not exist if a is at most NO_MEAN, and the variance may not exist i
 NO_VARIANCE. Larger exponents leave more claims undecided.
 """
 UNSEEN = 10
-"""`_at_most` multiplies its estimate of the undrawn tail's share in the mean by this factor.
-
-A larger factor leaves more claims undecided.
-"""
+"""`_at_most` multiplies its estimate of the undrawn tail's share in the mean by this factor. A
+larger factor leaves more claims undecided."""
 
 
 class Group(NamedTuple):
-    """The draws (random instances) of one size that meet the hypotheses.
+    """The random instances of one shape that meet the hypotheses.
 
     Attributes:
-        measured: the measured sides of the random instances (draws). A draw counts even if the
-            error stated by `evaluate` exceeds both sides.
+        measured: the measured sides of these instances.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.
@@ -49,9 +46,8 @@ class Average(NamedTuple):
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
     """Decide whether a claim fails at most as often as its level (a probability) allows.
 
-    If the error that `evaluate` states is large, a draw (a random instance) may stay undecided. An
-    undecided draw counts as a failure when the verdict would be `holds`, and as no failure when the
-    verdict would be `fails`.
+    A large stated error may leave a draw (a random instance) undecided. An undecided draw counts
+    against the verdict, whether `holds` or `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "a draw gave NaN, or a stated error is negative")
@@ -77,11 +73,10 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
 
 
 class _Side(NamedTuple):
-    """The upper confidence bound on the sides' mean difference, from random draws of one size.
+    """An upper confidence bound from random instances of one shape.
 
     Attributes:
-        bound: the upper confidence bound on the mean of lhs - rhs (for a claim with `>=`, of rhs -
-            lhs).
+        bound: the upper confidence bound on the mean of sign * (lhs - rhs).
         heavy: the exponent of a power-law tail, if the tail's unseen values could make the mean
             positive; otherwise infinity.
     """
@@ -91,10 +86,7 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Return an upper confidence bound on the mean of sign * (lhs - rhs).
-
-    The bound includes the mean of the numerical errors that the claim states.
-    """
+    """Return an upper confidence bound on the mean of sign * (lhs - rhs) with stated errors."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))

@@ -27,28 +27,20 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Number of batches that the bench (the object that measures instances) expects at a size that has
-only stored instances.
-
-The bench compiles a program only if it expects many batches. A larger number makes the bench
-compile more often.
-"""
+"""Number of batches that the engine expects at shapes that only stored instances have. A larger
+number makes it compile programs more often."""
 
 
 WIDE = 8
-"""Number of batches that the bench (the object that measures instances) measures at once if the
-claim says that some entries exist (`there_is`). A larger value takes more memory."""
+"""If the claim says that entries exist, batches are this many times larger. A larger value takes
+more memory."""
 BESIDE = 32
-"""Number of batches that the bench (the object that measures instances) expects for a claim about a
-mean, in addition to the random draws.
-
-The bench compiles a program only if it expects many batches. A larger number makes the bench
-compile more often.
-"""
+"""Number of batches that the engine expects beside the random draws of a claim about a mean. A
+larger number makes it compile programs more often."""
 
 
 def calls_of(statement: Statement, budget: Budget, /) -> int:
-    """Estimate how many batches of instances the engine measures at one size."""
+    """Estimate how many batches of instances the engine measures at one choice of shapes."""
     draws = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
     beside = BESIDE if statement.kind == "expectation" else 0
     return draws + beside + (budget.steps if is_searched(statement, budget) else 0)
@@ -60,10 +52,10 @@ def is_searched(statement: Statement, budget: Budget, /) -> bool:
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
-    """Return the cases of a statement (its hand-written instances) at a size, as arrays.
+    """Return a statement's hand-written instances (`cases`) of some shapes, as arrays.
 
     Raises:
-        Refused: if the cases are not stacked along a leading axis.
+        Refused: if the instances are not stacked along a leading axis.
     """
     assert statement.cases is not None
     found = as_arrays(statement.cases(size))
@@ -78,10 +70,8 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
 
 
 ROOM = 2**30
-"""The random draws of one sampler at one size may take at most this many bytes.
-
-A larger value draws more instances if the instances are large, and fills more memory.
-"""
+"""The random draws of one sampler at one size may take at most this many bytes. A larger value
+draws more instances if the instances are large, and fills more memory."""
 
 
 def fitting(each: float, /) -> int:
@@ -130,7 +120,6 @@ class Kind(NamedTuple):
 
 
 def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
-    """Return {entry name: its shape and type}, without the first `skip` axes."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     typed = lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     kind = lambda leaf: Kind(np.shape(leaf)[skip:], typed(leaf).dtype)
@@ -141,8 +130,6 @@ def refuse_other_shapes(
     statement: Statement, form: Form, instance: Instance, size: Size, /
 ) -> None:
     """Refuse an instance with other entries or shapes than the samplers draw at its size.
-
-    A formula may return numbers for other shapes, too, but these numbers do not test the claim.
 
     Raises:
         Refused: if an entry, its shape or its type differs; the message names the entries that
@@ -165,9 +152,7 @@ def refuse_other_shapes(
 
 
 def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
-    """Refuse a chart whose entries, shapes or types differ from what the samplers give at its size.
-
-    A chart maps coordinates of a box to instances.
+    """Refuse a map into instances with other entries, shapes or types than random instances.
 
     Raises:
         Refused: if an entry, its shape or its type differs; the message names the entries that
@@ -218,8 +203,6 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
 def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
     """Return a form's stored counterexample, in the types of random instances, and its size.
 
-    A form is one version of the claim.
-
     Raises:
         Refused: if the form stores no counterexample, or `fitted` refuses the counterexample.
     """
@@ -236,10 +219,6 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
 
 
 def _usual_kinds_by_name(statement: Statement) -> list[str]:
-    """Return the entries' names in the first of the statement's `cases` (hand-written instances).
-
-    The result is empty for a statement without `cases` (hand-written instances).
-    """
     if statement.cases is None or statement.samplers:
         return []
     return list(statement.cases(Size(statement.sizes[0])))
@@ -247,13 +226,11 @@ def _usual_kinds_by_name(statement: Statement) -> list[str]:
 
 @functools.lru_cache(maxsize=256)
 def _drawn_kinds(sampler: Sampler, size: Size) -> dict[str, Kind]:
-    """Return the shapes and types that a sampler draws; cached, because tracing takes long."""
     with float64_on_cpu():
         return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
 
 
 def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
-    """Return the shapes and types of drawn instances, or of the first hand-written instance."""
     if statement.samplers:
         return _drawn_kinds(next(iter(statement.samplers.values())), size)
     if statement.cases is not None and size in statement.sizes:
@@ -262,13 +239,11 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
 
 
 class Bench:
-    """A bench measures the instances of one statement, in batches that all have the same length.
+    """Measures the instances of one statement, in batches that all have the same length.
 
-    Because all batches have equal length, the bench compiles only one program for each size (the
-    values of the dimensions). Sampling, search, shrinking and replay all run the size's compiled
-    program. An instance therefore has bit for bit the same measurements in sampling, search,
-    shrinking and replay. If a statement runs on the host (outside JAX), the bench measures one
-    instance at a time.
+    The bench compiles one program for each choice of shapes. The engine always measures with this
+    program, so equal instances get bit for bit equal measurements. If a statement runs outside JAX,
+    the bench measures one instance at a time.
 
     Args:
         statement: the statement to measure.
@@ -303,7 +278,7 @@ class Bench:
         return self._runs[what, size]
 
     def __call__(self, batch: Instance, size: Size) -> Measured:
-        """Measure instances of one size, stacked along a leading axis."""
+        """Measure stacked instances of equal shapes."""
         statement = self.statement
         # On the host the sides of an identity may differ in shape between instances.
         if statement.there_is is not None:
@@ -313,7 +288,7 @@ class Bench:
         return measured(statement, self.reading(batch, size), batch, axes=1)
 
     def promises(self, size: Size) -> Promises:
-        """Return the search for the entries that the claim says exist (`there_is`), at a size."""
+        """Return the search for the `there_is` entries, which the claim says exist."""
         if size not in self._promises:
             given = Bench(self.statement.as_given(), WIDE * self.batch, self.programs)
             given.watch = self.watch
@@ -327,26 +302,19 @@ class Bench:
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """Return the program that evaluates an instance.
-
-        The program also records results of the functions that the statement judges.
-        """
+        """Return the program that evaluates an instance and records judged functions."""
         return read(self.statement, size, self._returned)
 
     def noted(
         self, batch: Instance, size: Size, at: NotedAt, total: int
     ) -> tuple[Measured, list[Row]]:
-        """Measure a batch.
-
-        On a few instances of the batch, record the values of the functions that the statement
-        judges.
+        """Measure a batch; record the judged functions' values on a few of its instances.
 
         Args:
-            batch: instances of one size, stacked.
-            size: the size of the instances (the numbers that give their shapes).
+            batch: stacked instances of equal shapes.
+            size: the numbers that give the instances' shapes.
             at: the index of the size, and the source of the instances, such as a sampler's name.
-            total: the number of all instances from this source; the batch may hold only a part of
-                these instances.
+            total: the number of all instances from this source, which may be more than the batch.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))
         rows = [row - at.start for row in rows_of(at.source, total) if row in own]
@@ -362,10 +330,6 @@ class Bench:
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]
     ) -> tuple[Measured, list[Reading]]:
-        """Measure instances one at a time, for statements that run on the host (outside JAX).
-
-        Return all measurements, and the sides and hypotheses of the instances in `rows`.
-        """
         run, found, kept, met = looking(self.watch.calls(self.reader(size))), [], [], []
         for row in range(length(batch)):
             self.watch.notes = row in rows
@@ -406,10 +370,6 @@ class Bench:
         return self._runs["unbatched", size]
 
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
-        """Return, for each hypothesis name, a mask of the instances that meet the hypothesis.
-
-        The method reuses the sides from the last evaluation of this batch.
-        """
         known, reading = self._read
         if known is batch:
             own = lambda flag: np.all(flag, axis=tuple(range(1, flag.ndim)))
@@ -443,23 +403,18 @@ def one_by_one(function: Callable[[Instance], Any]) -> Callable:
 
 
 class Column(NamedTuple):
-    """The measurements of one form (a version of the claim), or of the control, on all instances.
-
-    The control is a deliberately false variant of the claim.
+    """The measurements of one claim version, or of a deliberately false one, on all instances.
 
     Attributes:
-        measured: the measurements of each instance, of shape (instances,).
-        sizes: for each instance the index of its size.
+        sizes: for each instance, the index of its shapes.
         sources: the source of each instance: the name of a sampler, "cases" or "search".
-        labels: a number for each instance, equal for equal instances of one size.
+        labels: a number for each instance, equal for equal instances.
         reach: the least and the largest difference of the sides at instances near the random draws;
             NaN if the engine measured no instance beside the draws.
-        scale: for each instance, the largest absolute term in the computation of both sides. The
-            value is NaN at an instance without computed terms. The field `scale` is None until the
-            engine computes the terms of the sides.
-        rounding: for a bound, the size of each instance's violation if rounding of the terms may
-            explain the violation; otherwise -inf. The field `rounding` is None until the engine
-            computes the terms of the sides.
+        scale: for each instance, the largest absolute term in the computation of both sides; NaN at
+            an instance without computed terms. None until the engine computes the terms.
+        rounding: for a bound, each instance's violation if rounding of the terms may explain it,
+            else -inf. None until the engine computes the terms.
     """
 
     measured: Measured
@@ -471,17 +426,14 @@ class Column(NamedTuple):
     rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
-        """Return the index of the instance with the largest ratio, among given rows of evidence.
-
-        A ratio NaN counts as the largest.
-        """
+        """Return the index of the largest ratio (or of a NaN) among the given rows."""
         value = self.measured.value[rows]
         score = np.where(np.isnan(value), np.inf, value)
         return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
 
 
 class Pool:
-    """The pool: all instances so far, with their measurements, sources and sizes."""
+    """All instances so far, with their measurements, sources and shapes."""
 
     def __init__(self) -> None:
         self.instances: list[Instance] = []
@@ -491,14 +443,14 @@ class Pool:
         self.noted: list[Row] = []
 
     def add(self, source: str, size: int, batch: Instance, measured: Measured) -> None:
-        """Append a batch of measured instances, with their source's name and their size's index."""
+        """Append a batch of measured instances."""
         self.instances.append(batch)
         self.measured.append(measured)
         self.sources.append(source)
         self.sizes.append(size)
 
     def of_size(self, size: int) -> tuple[Instance, Measured]:
-        """Return all instances and measurements of one size."""
+        """Return all instances and measurements at one index of shapes."""
         chosen = [i for i, s in enumerate(self.sizes) if s == size]
         return (
             concatenate([self.instances[i] for i in chosen]),
@@ -515,10 +467,10 @@ class Pool:
         return [Column(table.column(i), sizes, sources, labels) for i in forms]
 
     def instance(self, index: int) -> Instance:
-        """Return the instance that one row of a `Column` of measurements describes.
+        """Return the instance at an index, counted over all batches.
 
         Raises:
-            IndexError: if the pool of instances has no such row.
+            IndexError: if the pool has no such instance.
         """
         for batch in self.instances:
             if index < length(batch):

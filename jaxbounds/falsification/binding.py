@@ -33,14 +33,12 @@ from jaxbounds.falsification.trace_watch import forget
 from jaxbounds.papers import Named, the_statement
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
-"""The budget of the tests for planted mistakes: random draws and hand-written instances (`cases`),
-without a search for worse instances."""
+"""The budget of the tests for planted mistakes, without a search for worse instances."""
 
 
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Measure a batch in one program: without a mistake, then with a mistake in each function."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -66,9 +64,9 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch with correct functions, then with one wrong function in each new program.
+    """Measure a batch with correct functions, then with a mistake in one function after another.
 
-    If a mistake makes `evaluate` raise, the result for this mistake is None.
+    The result is None for a mistake that makes `evaluate` raise.
     """
     run = one_by_one if statement.host else lambda f: compiled(jax.vmap(f))
     found: list[Measured | None] = [run(measure(statement, size))(batch)]
@@ -84,7 +82,6 @@ def _one_at_a_time(
 def _variants(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch with correct functions, then with a mistake in one function after another."""
     if statement.host:
         return _one_at_a_time(statement, size, batch, functions, factor)
     found: list[Measured | None] = []
@@ -108,11 +105,6 @@ def few_draws(statement: Statement, budget: Budget) -> Bench:
 
 
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
-    """Return the instances of one size.
-
-    If the statement says that entries exist (`there_is`), the values of these entries come from a
-    search for the first form (version of the claim).
-    """
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:
         return batch
@@ -129,11 +121,9 @@ def bindings(
 ) -> list[bool]:
     """Return, for each function, whether a mistake in the function changes a verdict or a ratio.
 
-    A ratio of the sides counts as changed if it changes by more than the statement's tolerance. The
-    ratio is the worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the
-    ratio of a counterexample. If a mistake makes the statement raise an exception, the exception
-    counts as a change. The function measures all variants (copies with a wrong function) on the
-    same instances, which it draws with the correct functions.
+    A ratio counts as changed if it changes by more than the statement's tolerance. The ratio is the
+    worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
+    counterexample. An exception that a mistake causes also counts as a change.
 
     Args:
         statement: a statement of a claim of any kind.
@@ -170,10 +160,6 @@ def bindings(
 def _judgement(
     statement: Statement, parts: list, stored: list, sizes: np.ndarray
 ) -> tuple[tuple[str, float], ...] | None:
-    """Return the status and ratio of each claim version and of each counterexample.
-
-    The result is None if a measurement of the statement failed.
-    """
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))
@@ -216,7 +202,6 @@ def is_bound_to(
 def _notices(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> bool:
-    """Return whether a function's fault changes a decision or ratio on a few draws."""
 
     def found() -> tuple:
         with float64_on_cpu():
@@ -236,7 +221,6 @@ def _notices(
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
-    """Return whether a claim's status changed, or its ratio changed by more than the tolerance."""
     (status, a), (other, b) = before, after
     allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
     same = a == b or (a != a and b != b) or abs(a - b) <= allowed

@@ -13,7 +13,7 @@ def may_call(
     """Return the functions in `among` that the code of `function` may call.
 
     The search follows names through globals, closures, containers, classes, partial applications
-    and modules. The search follows a name even if the line that uses the name never runs.
+    and modules. It follows a name even if the line that uses the name never runs.
 
     Args:
         function: the function to start from, for example a statement's `evaluate`.
@@ -43,14 +43,12 @@ def may_call(
 
 
 def _plain(value: Any) -> Any:
-    """Return a function without its wrappers."""
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
     return inspect.unwrap(value) if callable(value) else value
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Yield every name that a code object or a nested code object uses."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -58,7 +56,6 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _held(value: Any) -> list[Any]:
-    """Return the functions that a value may hold: the value itself, or its entries."""
     if isinstance(value, functools.partial):
         return [value.func]
     if isinstance(value, dict):

@@ -19,13 +19,9 @@ from jaxbounds.papers import Named, the_statement
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     """Find a mistake in a judged function under which a form that should hold fails.
 
-    A statement judges the functions that its claim is about. A form is one version of the claim.
-
-    For this search, a claim about a rate also fails if its fitted exponent leaves the claimed
-    range. A statement that still holds under every mistake in `LARGE_MISTAKES` may compare sides
-    that always agree. For example, a statement may compare a lower bound on a width with a width
-    that `evaluate` itself chose above this bound. The search first looks for a mistake at one size,
-    because this costs less than all sizes.
+    A statement judges the functions that its claim is about. A form is one version of the claim. A
+    claim about a rate also fails if its fitted exponent leaves the claimed range. A statement that
+    holds under every mistake in `LARGE_MISTAKES` may compare sides that always agree.
 
     Args:
         statement: a statement of a paper, or its id.
@@ -48,11 +44,8 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
     """Return the forms that still hold after each of `LARGE_MISTAKES` in each judged function.
 
-    A form is one version of the claim. The judged functions are those that the claim is about.
-
-    `can_fail` stops at the first form that fails. `forms_that_cannot_fail` judges each form,
-    because no mistake changes a form whose sides use no judged function. The result omits forms
-    that are expected to fail.
+    A form is one version of the claim. The judged functions are those that the claim is about. The
+    result omits forms that are expected to fail.
 
     Args:
         statement: a statement, or its id.
@@ -71,7 +64,6 @@ def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tupl
 def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> list[str]:
-    """Return claim versions that should hold, but fail if `function` has the mistake `wrong`."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = few_draws(statement, budget), Pool()

@@ -1,9 +1,6 @@
 """Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
-A search ignores violations as small as rounding, because the noise of rounding would misdirect the
-search. A violation as small as rounding makes a claim fail only if ball arithmetic confirms the
-violation. A program may add numbers near one to an instance whose entries are all below one. The
-test therefore takes the largest entry as at least one.
+A search ignores violations as small as rounding. Only ball arithmetic can confirm such a violation.
 """
 
 from typing import Any
@@ -19,9 +16,7 @@ from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
 """Two sides may be equal, up to rounding, if their difference is below this share of the instance's
-largest entry (or of 1 if all entries are smaller). A larger share mistakes more small violations
-for rounding.
-"""
+largest entry plus one. A larger share mistakes more small violations for rounding."""
 
 
 def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:

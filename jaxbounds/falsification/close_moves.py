@@ -1,8 +1,7 @@
 """Random changes of instances: bring points together, scale entries by decades, change one number.
 
-Without the changes of this module, a search misses three kinds of instances. First, a difference
-quotient is largest where two points nearly meet. Second, a maximum may lie at a scale that no
-random draw has. Third, a spike of a function of one number may lie between the draws.
+A search then also finds ratios that are largest where two points nearly meet, at scales that no
+random draw has, or between two draws of a number.
 """
 
 from collections.abc import Sequence
@@ -25,26 +24,20 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""One step of a chain (one run of random moves) replaces this many gradient steps of the search.
-TOGETHER is for instances with two arrays of equal shape, and DECADES for all other instances. A
-smaller number makes longer chains, which find larger ratios and take longer.
-"""
+"""One random move replaces this many gradient steps: TOGETHER if two arrays have equal shape, else
+DECADES. A smaller number tries more moves and takes longer."""
 CLOSEST = 8.0
-"""Two points come closer by at most this many powers of ten in one step.
-
-A larger number reaches distances as small as rounding errors.
-"""
+"""Two points come closer by at most this many powers of ten in one step. A larger number reaches
+distances as small as rounding errors."""
 WIDEST = 20.0
-"""A step scales a leaf (array) or an entry by at most this many powers of ten.
-
-A larger number reaches rarer scales and overflows more often.
-"""
+"""A step scales an array or an entry by at most this many powers of ten. A larger number reaches
+rarer scales and overflows more often."""
 BETWEEN = 16
-"""If an instance is a single number, the search tries this many points between two neighbouring
-random draws; a larger number finds narrower spikes."""
+"""Between two neighbouring random draws of a single number, the search tries this many points. A
+larger number finds narrower spikes."""
 HELD = 2
-"""The search asks ball arithmetic about at most this many violations at one size, far from all
-random draws. Each question to ball arithmetic takes seconds, so a larger number takes longer."""
+"""Ball arithmetic decides at most this many violations far from all random draws. Each decision
+takes seconds, so a larger number takes longer."""
 
 
 def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
@@ -58,10 +51,7 @@ def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Return a random point at distance |other - own| from `own` or from `other`.
-
-    The random direction often has few nonzero entries.
-    """
+    """Return a random point at distance |other - own| from `own` or from `other`."""
     flat = (other - own).reshape(len(own), -1)
     far = np.sqrt(np.sum(flat**2, axis=1, keepdims=True))
     chosen = rng.random(flat.shape) < rng.choice([1.0, 0.5, 1 / flat.shape[1]])
@@ -73,7 +63,7 @@ def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Scale a leaf (array), or one entry, by a random number of powers of ten."""
+    """Scale an array, or one entry, by a random number of powers of ten."""
     factor = 10.0 ** rng.uniform(-WIDEST, WIDEST / 4, size=len(leaf))
     if rng.random() < 0.5:
         return leaf * _along(factor, leaf)
@@ -83,13 +73,13 @@ def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def pairs_of(leaves: Sequence[Leaf], /) -> list[tuple[int, int]]:
-    """Return the ordered pairs of float leaves that have the same shape."""
+    """Return the ordered pairs of float arrays that have the same shape."""
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     return [(i, j) for i in moving for j in moving if i != j and leaves[i].shape == leaves[j].shape]
 
 
 def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
-    """Bring two leaves (arrays) closer, turn one around the other, or scale one by many decades."""
+    """Bring two arrays closer, turn one around the other, or scale one by many decades."""
     pairs = pairs_of(leaves)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     new = list(leaves)
@@ -111,7 +101,6 @@ def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """Return starting points for random moves: each claim version's worst instance, and draws."""
     (batch, measured), rng = pool.of_size(at[1]), np.random.default_rng([*at, 7])
     value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
     order = np.argsort(-value, axis=0, kind="stable")
@@ -124,13 +113,10 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """The instances, far from all random draws, that violate each claim version the most."""
-
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
 
     def take(self, instances: Instance, targets: np.ndarray, excess: np.ndarray) -> None:
-        """Keep those instances at which the left side exceeds the right side the most."""
         for row in np.flatnonzero(excess > 0):
             own = self.rows[targets[row]]
             if len(own) < HELD or excess[row] > own[-1][0]:
@@ -142,17 +128,10 @@ class _Held:
 def search_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /
 ) -> tuple[FoundByMoves, list[Instance]]:
-    """Run chains (sequences) of this module's random moves.
+    """Run parallel sequences of random moves from the worst and from random instances.
 
-    Return the chains' results, and the violations that lie far from all random draws.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: all instances so far (draws and earlier results); the function adds the chains'
-            results.
-        budget: the numbers of random instances and of gradient steps; a chain makes fewer steps
-            than that.
-        at: the seed of the run, and an index into the statement's sizes.
+    Returns:
+        The results, and the violations that lie far from all random draws.
     """
     (seed, index), statement = at, bench.statement
     size, forms = Size(statement.sizes[index]), len(statement.forms)

@@ -1,8 +1,4 @@
-"""Controls: deliberately false right sides for each claim, which the rules must reject.
-
-The statement defines its own controls (deliberately false variants); otherwise the engine makes
-them.
-"""
+"""Make a deliberately false right side for each claim; the rules must reject it."""
 
 from typing import Any
 
@@ -16,30 +12,23 @@ from jaxbounds.falsification.measure import Measured, ratio
 from jaxbounds.ground.exceptions import Refused
 
 EXCEEDS = 0.01
-"""The worst instance's left side exceeds the engine's control (a deliberately false right side) by
-this relative amount. A larger value makes a control that is easier to reject."""
+"""The worst instance's left side exceeds the deliberately false right side by this relative amount.
+A larger value makes the false claim easier to reject."""
 EXPONENT = 2.0
-"""Exponent to which the engine raises the right side of a rate "at most" to make its control (a
-deliberately false variant). For a rate "at least", the engine uses the exponent 1 / EXPONENT. If
-EXPONENT is larger, the rules reject the control more easily.
-"""
+"""The power of the right side that makes a rate "at most" false; for "at least" it is 1 / EXPONENT.
+A larger value makes the false claim easier to reject."""
 FLAT = 1e-3
-"""The engine makes a control (a deliberately false variant) of a rate claim only if the fitted
-exponent is at least this value. For a smaller exponent, raising the right side to a power hardly
-changes it. A larger value leaves more rate claims without a control.
-"""
+"""The engine makes no false variant of a rate claim whose fitted exponent is below this value. A
+larger value leaves more rate claims without a false variant."""
 
 
 def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision]:
-    """Return the decision about the control of each form (version of the claim).
-
-    A control is a deliberately false right side, which the rules must reject.
+    """Return the decision about the deliberately false variant of each version of the claim.
 
     Args:
-        statement: the statement to which the controls belong.
-        columns: the measurements of each form, then the measurements of the control. If the claim
-            is an `=` without its own control, the control is the first form's right side, scaled by
-            the engine.
+        statement: the statement to which the variants belong.
+        columns: the measurements of each version, then those of the false variant that the
+            statement declares (or that the engine made for an `=`).
     """
     if not statement.control.strip() and statement.kind in FITTED:
         made = _moved if statement.kind == "limit" else _to_a_power
@@ -55,9 +44,8 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 def scaled(statement: Statement, column: Column, /) -> Column:
     """Scale a bound's right side until the worst instance's left side exceeds it by `EXCEEDS`.
 
-    If the right side is zero on the worst instance, the engine subtracts from the right side the
-    share `EXCEEDS` of the terms' size. If no instance has finite sides, the measurements stay
-    unchanged, and the engine cannot reject the control (the false right side).
+    A zero right side is lowered by the share `EXCEEDS` of the terms' size. If no instance has
+    finite sides, the measurements stay unchanged.
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -80,7 +68,6 @@ def scaled(statement: Statement, column: Column, /) -> Column:
 
 
 def _moved(form: Form, column: Column) -> Column:
-    """Move the right side of a limit by twice the largest distance between the two sides."""
     m = column.measured
     finite = m.counted & np.isfinite(m.value)
     size = max(1.0, float(np.max(np.abs(m.rhs[finite]), initial=0.0)))
@@ -92,8 +79,7 @@ def _moved(form: Form, column: Column) -> Column:
 def _to_a_power(form: Form, column: Column) -> Column:
     """Raise a rate's right side to a power, so that the fitted exponent contradicts the claim.
 
-    If no exponent can be fitted, the sides stay unchanged. The engine then does not reject the
-    control (the deliberately false variant of the claim).
+    If no exponent can be fitted, the sides stay unchanged.
     """
     m = column.measured
     keep = m.counted & (m.lhs > 0) & (m.rhs > 0) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -109,7 +95,6 @@ def _to_a_power(form: Form, column: Column) -> Column:
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
-    """Replace the bound's right side by the control (a deliberately false right side)."""
     with np.errstate(all="ignore"):
         value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
     return m._replace(value=value, low=low, high=high, rhs=control)

@@ -9,16 +9,14 @@ from typing import Any
 from jaxbounds.ground.exceptions import Refused
 
 TIMEOUT = 600.0
-"""Seconds of the default limit for a statement; a larger value lets a slow statement delay the
-others for longer."""
+"""Default time limit for a statement, in seconds. A larger value gives a slow statement more time.
+"""
 GRACE = 0.25
-"""Time for the final decision after the limit has passed, as a share of the limit. If the share is
-larger, the next statement may start later.
-"""
+"""Time for the final decision after the limit has passed, as a share of the limit. A larger share
+delays the next statement."""
 LEAST_GRACE = 5.0
-"""Seconds that the final decision may always take after the limit; a larger value delays other
-statements.
-"""
+"""Seconds that the final decision may always take after the limit. A larger value delays the next
+statement."""
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("ends", default=None)
 
@@ -43,7 +41,7 @@ def is_limited() -> bool:
 
 
 def look() -> None:
-    """Check the time limit.
+    """Raise if the statement's time is over.
 
     Raises:
         OutOfTime: if the time limit of the statement has passed.

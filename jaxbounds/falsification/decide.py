@@ -25,31 +25,28 @@ class Decision(NamedTuple):
 REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
-"""An error bar up to this relative width counts as numerical; a wider bar is statistical. An
-equality case (instance with equal sides) decides no claim with a statistical error bar. A larger
-value treats wider error bars as numerical.
-"""
+"""A relative error bar up to this width counts as rounding; a wider bar is statistical and leaves
+equality undecided. A larger value treats wider bars as rounding."""
 
 
 LARGE = 1e100
-"""If one side is infinite and the other side exceeds this value, the infinity may be an overflow.
-If this value is larger, more bounds with an infinite side count as vacuous (they say nothing)."""
+"""If one side is infinite and the other exceeds this value, the infinity may be an overflow. A
+larger value counts more bounds with an infinite side as vacuous (they say nothing)."""
 BELOW_ONE = "every ratio stays below one"
-"""The reason that a verdict gives for a bound whose ratio of the sides stays below one."""
+"""The verdict's reason for a bound whose ratio of the sides stays below one."""
 NONE_MET = "no drawn instance met the hypotheses"
-"""Reason of a verdict on a claim whose hypotheses every instance violates."""
+"""The verdict's reason if every instance violates the hypotheses."""
 TRY_SETS = ". Try sets in over= whose points meet the hypotheses"
 """Advice for a claim whose hypotheses every instance violates."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
-"""The reason of a verdict on a bound whose worst ratio is near one and that names no equality case
-(instance with equal sides)."""
+"""The verdict's reason for a bound whose worst ratio is near one and that names no instance with
+equal sides."""
 
 
 def edge(statement: Statement, /) -> float:
     """Return the largest value that does not violate the claim: 1 + tolerance for a bound.
 
-    For `=` the limit is a thousand tolerances. A difference of one to a thousand tolerances is
-    neither rounding nor a clear violation.
+    For `=` it is a thousand tolerances, because a smaller difference is no clear violation.
     """
     return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
 
@@ -133,7 +130,6 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:
-    """Return why a ratio above one is no violation, if a search only estimates one of the sides."""
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
         cure = "" if statement.witness else ". Try witness= with a function that returns a point"
@@ -149,7 +145,6 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
 
 
 def _remedies(statement: Statement) -> str:
-    """Return the advice for a claim with terms that cancel, in its declaration's syntax."""
     claim = isinstance(statement.evaluate, TwoSides)
     words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
     words += ", the rounding error of lhs - rhs"
@@ -174,14 +169,12 @@ def _equal(statement: Statement, m: Measured) -> Decision:
 
 
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
-    """Decide the status of one form (a version of the claim) from its measurements.
-
-    For claims about frequencies and means, the function decides each size separately.
+    """Decide the status of one version of the claim from its measurements.
 
     Args:
         statement: the statement, which gives the kind and the tolerance.
-        form: the form to decide; None for the control (a deliberately false variant).
-        column: the measurements of one form (version of the claim) on all instances.
+        form: the version to decide; None for a deliberately false variant.
+        column: the measurements on all instances.
 
     Raises:
         NotImplementedError: if the function has no rule for the kind of the statement.

@@ -1,7 +1,4 @@
-"""Find the entries that a claim says exist (`there_is`), by gradient steps and random moves.
-
-The field `there_is` of a statement lists these entries of an instance.
-"""
+"""Find the entries that a claim says exist (`there_is`), by gradient steps and random moves."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,69 +16,50 @@ from jaxbounds.falsification.measure import measured, ratio
 from jaxbounds.falsification.moves import is_float, one_leaf
 
 CHAINS = 4
-"""Number of chains (parallel runs) that search for an instance's entries that the claim says exist
-(`there_is`). Each chain has its own starting point. A larger value finds witnesses (suitable
-entries) in more places and takes longer."""
+"""Number of starting points from which each instance's search runs. A larger value finds suitable
+entries more often and takes longer."""
 AT_ONCE = 16
-"""Number of instances for which the search's chains (parallel runs) run together; a larger value
-takes more memory."""
+"""Number of instances whose searches run together. A larger value takes more memory."""
 ROUNDS = 60
-"""For an instance, the search runs at most this many rounds, each with a gradient and a few trial
-points.
-
-A larger value finds more witnesses (values of the `there_is` entries that satisfy the claim) and
-takes longer.
-"""
+"""Largest number of search rounds for an instance. A larger value finds suitable entries more often
+and takes longer."""
 PATIENCE = 8
-"""Rounds without progress after which the search for an instance's entries that the claim says
-exist (`there_is`) ends; a larger number takes longer."""
+"""Rounds without progress after which the search ends. A larger number takes longer."""
 MOVES = 5
-"""Random moves that each chain (one run of the search) tries in a round; a larger value takes
-longer."""
+"""Random moves from each point in a round. A larger value takes longer."""
 CLOSER = 24
-"""After an instance has a witness (entries that satisfy the claim), the search gets at most this
-many further rounds to lower the ratio. If the value is larger, the reported worst ratio is closer
-to the true one, and the search takes longer. Only the instances with the largest ratios of the
-sides get these further rounds."""
+"""Largest number of further rounds that lower the ratio after the search has satisfied the claim. A
+larger value brings the reported worst ratio closer to the true ratio, and takes longer."""
 ENOUGH = 1e-3
-"""The search for an instance's entries that the claim says exist (`there_is`) ends when the ratio
-of the sides falls to this value. Entries with a ratio this small satisfy the claim well enough. A
-smaller value spends more rounds on very loose claims.
-"""
+"""The search ends when lhs / rhs falls to this value. A smaller value spends more rounds on very
+loose claims."""
 ODD = "chain"
-"""The name of an entry that the search adds to the instance.
-
-The entry tells one run of the search (a chain) to minimise lhs/rhs, or to minimise the difference
-of the sides.
-"""
+"""The name of an entry that tells the search to minimise lhs / rhs or lhs - rhs."""
 BELOW = 2.0
-"""Number subtracted from the ratio of the sides if the entries satisfy the claim, so that their
-score is negative. A larger number changes no result of the search.
-"""
+"""Number subtracted from lhs / rhs if the entries satisfy the claim, so that their score is
+negative. A larger number changes no result."""
 PROGRESS = 1e-9
-"""Relative decrease of a ratio of the sides that counts as progress; a larger value ends the search
-sooner."""
+"""Relative decrease of lhs / rhs that counts as progress. A larger value ends the search sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
 """Lengths of a round's trial steps along a gradient, as multiples of the last successful step."""
 
 
 FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
-"""In a trial step on a simplex, the entries are multiplied by factors up to e^x, for each x in this
-tuple. More exponents take longer."""
+"""A trial step on a simplex multiplies entries by up to e^x, for each x in this tuple. More
+exponents take longer."""
 TINY = 1e-9
-"""Before it evaluates a gradient, the search raises each entry of a simplex's point to at least
-this share of the sum of entries. A larger value ignores more points near a vertex of the
-simplex."""
+"""The search raises entries of a simplex's point to this share of their sum before it evaluates a
+gradient. A larger value ignores more points near a vertex."""
 EXACT = 1e-3
-"""If a claim is an `=`, the search for its `there_is` entries ends once the sides differ by at most
-this fraction of the tolerance. A larger fraction accepts entries at which the sides differ more."""
+"""For an `=`, the search ends once the sides differ by at most this fraction of the tolerance. A
+larger fraction accepts entries at which the sides differ more."""
 AGAIN = (0.5, 1.0, 4.0)
-"""A round of the search also repeats the last step, multiplied by each of these numbers. Longer
-steps help if the ratio of the sides falls slowly along a valley."""
+"""A round also repeats the last step, multiplied by each of these numbers. Longer steps help if the
+ratio falls slowly along a valley."""
 
 
 class Tried(NamedTuple):
-    """Trial values of the entries whose existence is claimed (`there_is`), with measurements.
+    """Trial values of the entries that the claim says exist (`there_is`), with measurements.
 
     Attributes:
         leaves: the trial entries, each of shape (tried, instances, *shape).
@@ -110,7 +88,6 @@ def taken(batch: Any, index: Any, /) -> Any:
 
 
 def _joined(own: Instance, leaves: Sequence[np.ndarray], batch: Instance) -> Instance:
-    """Return a copy of each instance with each trial value, stacked along one axis."""
     tried, count = leaves[0].shape[:2]
     flat = [leaf.reshape(tried * count, *leaf.shape[2:]) for leaf in leaves]
     repeated = taken(batch, np.tile(np.arange(count), tried))
@@ -121,19 +98,18 @@ def evaluated(
     given: Any, size: Size, own: Instance, leaves: list[np.ndarray], batch: Instance, index: int,
     /, *, outside: bool = False,
 ) -> Tried:  # fmt: skip
-    """Measure one form (claim version) with several trial values of the entries of `there_is`.
+    """Measure one version of the claim with several trial values of the entries of `there_is`.
 
     Args:
-        given: the bench (measuring object) for instances with the entries that the claim says exist
-            (`there_is`).
-        size: the size of the instances (the numbers that give their shapes).
-        own: the values that the instances already have for the entries that the claim says exist
-            (`there_is`); the values give the pytree structure of `leaves`.
+        given: the bench that measures instances with these entries.
+        size: the numbers that give the instances' shapes.
+        own: the instances' present values of these entries, which give the pytree structure of
+            `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
-        index: the index of the form among the statement's forms (versions of the claim).
-        outside: whether to measure also an instance that violates a hypothesis about its given
-            entries, for example a given point outside its set.
+        index: the index of the claim version.
+        outside: whether to measure also an instance that violates a hypothesis about its other
+            entries.
     """
     shape = leaves[0].shape[:2]
     instances = _joined(own, leaves, batch)
@@ -158,7 +134,6 @@ def evaluated(
 
 
 def _largest_gap(reading: Reading, index: int) -> np.ndarray:
-    """Return the largest difference of an equation's sides, for each instance."""
     left, right = (np.asarray(of_form(side, index), float) for side in (reading.lhs, reading.rhs))
     return np.max(np.abs(left - right), axis=tuple(range(1, left.ndim)), initial=0.0)
 
@@ -167,11 +142,10 @@ class Descent:
     """Searches, for many instances, the `there_is` entries with a claim version's least ratio.
 
     Args:
-        given: the bench (measuring object) for instances with the entries that the claim says exist
-            (`there_is`).
-        size: the size of the instances (the numbers that give their shapes).
-        names: the names of the entries that the claim says exist (`there_is`).
-        index: the index of the form among the statement's forms (versions of the claim).
+        given: the bench that measures instances with these entries.
+        size: the numbers that give the instances' shapes.
+        names: the names of the entries.
+        index: the index of the claim version.
 
     Attributes:
         rounds: the largest number of rounds of the search for an instance.
@@ -191,12 +165,10 @@ class Descent:
         )
 
     def _amount(self, tried: Tried) -> np.ndarray:
-        """Return the score that each chain (run of the search) minimises; negative for a witness.
+        """Return the score that the search minimises; negative if the entries satisfy the claim.
 
-        A witness is a value of the entries that the claim says exist (`there_is`) that satisfies
-        the claim. Without a witness, half of the chains minimise the ratio of the sides, and half
-        minimise the difference of the sides. The ratio is constant if a side has the wrong sign.
-        The difference is small whenever both sides are small.
+        Else half of the starting points minimise lhs / rhs, which is constant if a side has the
+        wrong sign. The other half minimise lhs - rhs, which is small whenever both sides are small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
         missed = np.where(chain % 2 == 0, tried.value, np.maximum(tried.gap, 1e-300))
@@ -211,13 +183,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """From the best starts, decrease the ratio of the sides until the ratio stops falling.
-
-        Args:
-            first: the starting points of the search, with their measurements.
-            batch: the instances.
-            rounds: the largest number of rounds of the search for each instance.
-        """
+        """From the best starting points, decrease lhs / rhs until it stops falling."""
         held, count = _best_of(first), rows_of(batch)
         own = {name: batch[name] for name in self.names}
         self._discrete = leaves_of(finite_sets(self.given.statement, self.size), own)
@@ -250,10 +216,6 @@ class Descent:
     def _round(
         self, held: Tried, length: np.ndarray, past: list[np.ndarray], batch: Instance, rows: Any
     ) -> None:
-        """Try gradient steps and random moves in each chain (run of the search).
-
-        Keep each chain's best points in `held`.
-        """
         here = [leaf[:, rows] for leaf in held.leaves]
         some, last = taken(batch, rows), length[:, rows]
         before = Tried(here, held.value[:, rows], held.gap[:, rows], held.outer[rows])
@@ -297,7 +259,6 @@ class Descent:
     def _ways(
         self, before: Tried, last: np.ndarray, past: list[np.ndarray], some: Instance
     ) -> list["_Way"]:
-        """Return trial points along each chain's (run's) gradient, and along its last step."""
         here = before.leaves
         moving = [i for i, leaf in enumerate(here) if is_float(leaf) and leaf[0, 0].size]
         slope = self._slopes(here, some) if self._has_slopes and moving else None
@@ -347,10 +308,7 @@ class Descent:
     def _slopes(
         self, here: list[np.ndarray], some: Instance
     ) -> tuple[np.ndarray, list[np.ndarray]] | None:
-        """Return the scores and gradients of all chains (runs of the search).
-
-        The result is None if JAX cannot compute a gradient.
-        """
+        """Return all scores and gradients; None if JAX cannot compute a gradient."""
         chains, count = here[0].shape[:2]
         own = {name: some[name] for name in self.names}
         inside = [_inside(x) if i in self._simplices else x for i, x in enumerate(here)]
@@ -368,10 +326,7 @@ class Descent:
                                for part in slope]  # fmt: skip
 
     def _along(self, instance: Instance) -> tuple[Any, list[Any]]:
-        """Return one instance's score (for the search to minimise) and its gradient.
-
-        For an identity (relation `=`), return a Gauss-Newton step in place of the gradient.
-        """
+        """Return one instance's score and its gradient; for an `=`, a Gauss-Newton step."""
         leaves, structure = jax.tree.flatten({name: instance[name] for name in self.names})
         moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
 
@@ -392,16 +347,12 @@ class Descent:
         return side(found.lhs), side(found.rhs)
 
     def _score(self, instance: Instance) -> Any:
-        """Return the ratio minus one, or the sides' difference.
-
-        The returned value is at most zero if the claim is true.
-        """
+        """Return lhs / rhs - 1 or lhs - rhs; either is at most zero if the claim is true."""
         left, right = self._sides(instance)
         missed = instance[ODD] & (left > right)
         return jnp.where(missed, left - right, ratio(left, right) - 1)
 
     def _apart(self, instance: Instance) -> Any:
-        """Return the vector of all entries of lhs - rhs, for a claim with the relation `=`."""
         left, right = self._sides(instance)
         return jnp.ravel(left - right)
 
@@ -430,22 +381,15 @@ def _axes(leaf: np.ndarray) -> tuple[int, ...]:
 
 
 def _norm(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the l_2 norm over several leaves (arrays), for each chain (run) and instance."""
     return np.asarray(np.sqrt(sum(np.sum(p**2, axis=_axes(p)) for p in parts)))
 
 
 class _Way(NamedTuple):
-    """The trial points along a direction, and their distances from the starting point."""
-
     leaves: list[np.ndarray]
     length: np.ndarray
 
 
 def _best_of(first: Tried) -> Tried:
-    """Return the best starting points of each instance, one for each chain (run of the search).
-
-    The function prefers starting points with different ratios of the sides.
-    """
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)
     same = np.vstack([np.zeros((1, value.shape[1]), bool), value[1:] == value[:-1]])

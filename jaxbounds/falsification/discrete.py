@@ -1,9 +1,4 @@
-"""Finite sets in a search: moves of integers and signs, and enumeration of all points.
-
-The neighbours of an integer are the integers one more, one less and a power of two away, and both
-ends of its range. Further moves of an array exchange two entries, change two entries in opposite
-directions, or flip a few entries together.
-"""
+"""Finite sets in a search: moves of integers and signs, and enumeration of all points."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +15,7 @@ from jaxbounds.programs.traces import equations, executed
 
 Rng = np.random.Generator
 Leaf = np.ndarray
-"""One array (leaf) of the instances, for all chains (parallel runs of the search) along the first
-axis."""
+"""One array of the instances; the first axis numbers the parallel runs of a search."""
 
 
 def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
@@ -44,19 +38,14 @@ def all_points(statement: Statement, size: Size, /) -> Over | None:
 
 
 LARGE = 2**16
-"""The engine enumerates a finite set if it has at most this many points.
-
-A larger number finds rarer violations and takes longer.
-"""
+"""The engine enumerates a finite set if it has at most this many points. A larger number finds
+rarer violations and takes longer."""
 WORK = 2**22
-"""The engine enumerates a set only if the program executes at most this many operations over all
-points. An operation takes about a microsecond. A larger number enumerates larger sets and takes
-longer."""
+"""The engine enumerates a set only if the program executes at most this many operations (about a
+microsecond each). A larger number enumerates larger sets and takes longer."""
 LOOPS = 64
-"""Number of steps that the engine assumes for a loop of unknown length.
-
-If the number is larger, the engine counts fewer programs with such loops as short.
-"""
+"""Number of steps that the engine assumes for a loop of unknown length. A larger number makes the
+engine enumerate fewer sets."""
 
 
 def is_little_work(program: Jaxpr, times: float, /) -> bool:
@@ -68,7 +57,7 @@ def is_little_work(program: Jaxpr, times: float, /) -> bool:
 
 
 def leaves_of(names: Any, instance: Instance, /) -> frozenset[int]:
-    """Return the indices of the leaves (arrays) of the instance's entries with the given names."""
+    """Return the indices of the arrays in the instance's entries with the given names."""
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dict(instance))[0]]
     return frozenset(i for i, path in enumerate(paths) if path and path[0].key in names)
 
@@ -78,13 +67,11 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _places(leaf: Leaf, rng: Rng, count: int = 1) -> tuple[np.ndarray, ...]:
-    """Draw `count` random indices into an array's entries for each chain (run of the search)."""
     entries = max(math.prod(leaf.shape[1:]), 1)
     return tuple(rng.integers(entries, size=(count, len(leaf))))
 
 
 def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
-    """Draw a signed power of two, up to about (largest - least entry), for each chain (run)."""
     spread = float(np.max(leaf)) - float(np.min(leaf))
     powers = rng.integers(0, 1 + max(1, math.ceil(math.log2(max(spread, 2.0)))), size=len(leaf))
     steps = 2 ** np.minimum(powers, 61) * rng.choice((-1, 1), size=len(leaf))
@@ -117,7 +104,7 @@ def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set one entry to the least or largest number that any chain (search run) has in the array."""
+    """Set one entry to the least or largest number that the array has in any run of the search."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     ends = np.array([np.min(leaf), np.max(leaf)])
     moved[np.arange(len(moved)), at] = rng.choice(ends, size=len(leaf))
@@ -134,7 +121,7 @@ def flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def exchanged(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Exchange two random entries of each chain's array."""
+    """Exchange two random entries of each run's array."""
     moved, (at, other) = _flat(leaf), _places(leaf, rng, 2)
     chains = np.arange(len(moved))
     moved[chains, at], moved[chains, other] = moved[chains, other], moved[chains, at].copy()
@@ -142,7 +129,7 @@ def exchanged(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set a random entry of each chain's array to the value of another entry."""
+    """Set a random entry of each run's array to the value of another entry."""
     moved, (at, other) = _flat(leaf), _places(leaf, rng, 2)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[chains, other]
@@ -150,7 +137,7 @@ def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def anew(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Copy one entry of the instance from another chain (run of the search)."""
+    """Copy one entry of the array from another run of the search."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[rng.permutation(len(moved)), at]
@@ -164,21 +151,18 @@ MOVES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Apply a random move to a nonempty leaf (array)."""
+    """Apply a random move to a nonempty array."""
     known = MOVES if math.prod(leaf.shape[1:]) > 1 else (stepped, galloped, galloped, to_end, anew)
     return known[rng.integers(len(known))](leaf, rng).astype(leaf.dtype)
 
 
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
-    """Yield neighbours of an array.
-
-    In a neighbour, one entry differs by a power of two, or is an end of the range, or two entries
-    are exchanged.
+    """Yield arrays that differ by a power of two in an entry, by an entry's end, or by an exchange.
 
     Args:
-        leaf: a leaf (array) of one instance.
+        leaf: an array of one instance.
         ends: the least and the largest value of an entry.
-        most: the largest number of neighbours to measure.
+        most: the largest number of arrays.
     """
     flat, made = leaf.reshape(-1), 0
     powers = 2 ** np.arange(min(61, max(1, math.ceil(math.log2(max(ends[1] - ends[0], 2))))))

@@ -1,4 +1,4 @@
-"""Look again at violations, and at bounds with a zero side, that float rounding may explain."""
+"""Measure violations, and bounds with a zero side, again if float rounding may explain them."""
 
 from typing import Any, NamedTuple
 
@@ -28,16 +28,13 @@ from jaxbounds.falsification.second_opinion import (
 
 LESS = 8
 """If the largest violation may be rounding, the engine measures at most this many smaller
-violations again. A larger number takes longer.
-"""
+violations again. A larger number takes longer."""
 ASKED = 2
-"""For one form (version of the claim), a function of this module asks the referee (ball arithmetic)
-about at most this many instances. Each decision takes seconds, so a larger number takes longer.
-"""
+"""Ball arithmetic decides about at most this many instances of one claim version. Each decision
+takes seconds, so a larger number takes longer."""
 FAR, ALL = 16, 512
-"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or at most ALL
-if the program is short. Each decision about a long program takes seconds, so larger numbers take
-longer."""
+"""Ball arithmetic decides at most FAR instances with infinite sides, or ALL if the program is
+short. Larger numbers take longer."""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -50,12 +47,9 @@ def beyond_floats(
 ) -> tuple[Column, str]:
     """Let ball arithmetic decide instances with an infinite side whose ratio is NaN or a violation.
 
-    A violation with two infinite sides counts as evidence if the referee confirms it. If the
-    referee finds no violation, no instance with an infinite side counts. The referee (ball
-    arithmetic) decides all instances with an infinite side if there are at most `FAR`. If the
-    claim's program is short, the limit is `ALL`. The referee decides only `FAR` instances if their
-    sides are infinite without an overflow. Otherwise all instances stay evidence, and the claim
-    cannot hold.
+    A violation with two infinite sides counts as evidence if ball arithmetic confirms it. If ball
+    arithmetic finds no violation at the tested instances, no instance with an infinite side counts.
+    Otherwise all these instances count, and the claim cannot hold.
 
     Returns:
         The measurements, and a remark on instances that are no evidence; "" if all are evidence.
@@ -97,7 +91,6 @@ def beyond_floats(
 
 
 def _largest_entries(pool: Pool, rows: np.ndarray) -> np.ndarray:
-    """Return the largest absolute entry of each instance."""
     return np.array([largest_entry(pool.instance(int(row)), np) for row in rows])
 
 
@@ -106,9 +99,8 @@ def looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If ball arithmetic does not confirm the largest violation, it decides smaller violations. If
-    ball arithmetic confirms a smaller violation, the larger violations, which are not confirmed, do
-    not count as evidence.
+    If ball arithmetic confirms a smaller violation, larger violations that it did not confirm are
+    no evidence.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -139,19 +131,17 @@ def looked_again(
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Return the rows of up to eight smaller violations, in falling order."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]
 
 
 class _Asked(NamedTuple):
-    """The answers of the referee (ball arithmetic) about violations that rounding may explain.
+    """The answers of ball arithmetic about violations that rounding may explain.
 
     Attributes:
-        row: the row of a violation that the referee confirms, or None.
-        doubt: the reason why some violation may be real; empty if the referee shows that no tested
-            instance violates the claim.
+        row: the row of a confirmed violation, or None.
+        doubt: the reason why some violation may be real; empty if ball arithmetic excludes all.
     """
 
     row: int | None
@@ -161,11 +151,7 @@ class _Asked(NamedTuple):
 def ask_about_rounding(
     bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
 ) -> _Asked:
-    """Ask the referee (ball arithmetic) about the largest violations that may be rounding.
-
-    The referee decides nothing about entries that the claim says exist (`there_is`), so the
-    function skips claims with such entries.
-    """
+    """Ask ball arithmetic about the largest violations that may be rounding."""
     amount, doubt = column.rounding, ""
     if bench.statement.there_is is not None:
         return _Asked(None, "")
@@ -189,7 +175,7 @@ def ask_about_rounding(
 
 
 def confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
-    """Restore the first measurement of a violation that the referee (ball arithmetic) confirms."""
+    """Restore the first measurement of a violation that ball arithmetic confirms."""
     own = Measured(*(field[row] for field in pool.columns()[index].measured))
     fields = [np.array(field) for field in column.measured]
     for measured, value in zip(fields, own):
@@ -202,11 +188,8 @@ def beside_zero(
 ) -> Decision:
     """Accept a bound with one side zero if rounding explains the other side's distance from zero.
 
-    Unless ball arithmetic refutes the worst instances, the function accepts the bound, although no
-    equality case (instance with equal sides) is named. The function does not change the decision
-    about a claim with entries that the claim says exist (`there_is`), because ball arithmetic
-    decides nothing about the best entries. Otherwise, a bound with `there_is` entries could hold by
-    this rule although it is false by less than rounding.
+    Ball arithmetic must not refute the worst instances. It decides nothing about entries that the
+    claim says exist (`there_is`), so the decision about such a claim stays unchanged.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

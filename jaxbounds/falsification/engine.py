@@ -49,34 +49,23 @@ the ball arithmetic that confirms a shrunk instance."""
 
 
 ASKED = 8
-"""If ball arithmetic does not confirm the shrunk instance's violation, the engine looks for a
-confirmed violation among at most this many other instances. Each instance takes seconds, so a
-larger number takes longer.
-"""
+"""If the shrunk instance's violation is not confirmed, ball arithmetic tries at most this many
+other instances. A larger number takes longer."""
 ENTRIES = 4096
-"""The engine shrinks a failing instance if it has at most this many entries.
-
-A larger limit shrinks larger instances and takes longer.
-"""
+"""The engine shrinks a failing instance if it has at most this many entries. A larger limit shrinks
+larger instances and takes longer."""
 FEW = 64
-"""The engine shrinks several failing instances only if an instance has at most this many entries. A
-larger limit makes larger counterexamples readable, and takes longer.
-"""
+"""The engine shrinks several failing instances if each has at most this many entries. A larger
+limit makes larger counterexamples readable, and takes longer."""
 STARTS = 4
-"""Besides the worst instance, the engine shrinks at most this many measured failing instances, and
-this many failing instances with scaled entries. A larger number finds rounder counterexamples, and
-takes longer.
-"""
+"""Besides the worst instance, the engine shrinks this many failing instances, and this many with
+scaled entries. A larger number finds rounder counterexamples, and takes longer."""
 
 
 def _found_counterexample(
     bench: Bench, pool: Pool, column: Column, index: int, referee: Asked
 ) -> tuple[Instance, Size] | None:
-    """Shrink a failing instance of the smallest size with a violation; return it with that size.
-
-    If rounding or overflow may explain the violation of the shrunk instance, the function returns
-    the worst instance whose violation has no such explanation.
-    """
+    """Shrink a failing instance; return another if rounding may explain its violation."""
     statement = bench.statement
     form, amounts = statement.forms[index], violation(statement, column.measured)
 
@@ -96,11 +85,10 @@ def _found_counterexample(
 
 
 def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Instance, Size] | None:
-    """Shrink a failing instance of the smallest size with a violation; return it with that size.
+    """Shrink a failing instance of the smallest size with a violation.
 
-    The engine shrinks the worst instance first. If the shrunk instance has small sides, or entries
-    with many digits, the engine also shrinks failing instances with larger sides. The engine
-    returns the most readable of the shrunk instances.
+    If the shrunk instance has small sides or many digits, the engine also shrinks failing instances
+    with larger sides, and returns the most readable result.
     """
     statement = bench.statement
     amounts = np.asarray(violation(statement, column.measured))
@@ -111,7 +99,6 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
             def measured(
                 instances: list[Instance], size: Size = size
             ) -> tuple[np.ndarray, np.ndarray]:
-                """Return, for each instance, the violation and the larger of the two sides."""
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
                 found = bench(stacked, size).column(index)
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
@@ -141,15 +128,6 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
 
 
 def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -> np.ndarray:
-    """Return the indices of up to `STARTS` violating instances whose larger side is nearest to one.
-
-    Args:
-        amounts: for each instance, the amount by which the instance violates the claim.
-        sides: the larger side of each instance.
-        floor: the least violation of the claim that counts.
-        side: the larger side of the worst instance; the function returns only instances whose
-            larger side is nearer to one.
-    """
     with np.errstate(all="ignore"):
         far = np.abs(np.log(sides))
         fits = np.flatnonzero((amounts >= floor) & (far < np.abs(np.log(side))))
@@ -188,8 +166,7 @@ def verdicts_on(
         referee: the function that asks ball arithmetic about violations as small as rounding
             errors.
         timeout: the seconds after which draws and searches end, checked between two batches. A form
-            that no instance has refuted within this time is inconclusive. The default None means
-            that the work has no time limit.
+            that no instance has refuted within this time is inconclusive. None means no limit.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
@@ -220,10 +197,9 @@ def verdicts_on(
 def _without_small_sides(
     found: Findings, *, budget: Budget, seed: int, referee: Asked, timeout: float | None
 ) -> Findings:
-    """Judge a statement again, without instances that have small sides.
+    """Judge a statement again without instances that have small sides.
 
-    The function returns the new findings, unless they change the decision on a form (version of the
-    claim) that was not inconclusive.
+    The new findings count unless they change a decision that was not inconclusive.
     """
     statement = without_small_sides(found.bench.statement)
     try:
@@ -243,7 +219,6 @@ def _without_small_sides(
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
-    """Return, for each form (claim version), the names of the hypotheses that it assumes."""
     statement, first = found.bench.statement, found.pool.instance(0)
     named = lambda form: hypothesis_names(statement, form, first)
     common = functools.cache(lambda: named(None))
@@ -253,7 +228,6 @@ def _checked(found: Findings) -> list[tuple[str, ...]]:
 def _verdict(
     found: Findings, index: int, checked: tuple[str, ...], seed: int, places: Places
 ) -> Verdict:
-    """Return the verdict on one form (a version of the claim), with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
     control = found.controls[index]
@@ -299,10 +273,6 @@ def _verdict(
 
 
 def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
-    """Return a form's verdict without measurements; the engine adds them later.
-
-    A form is one version of the claim.
-    """
     return Verdict(
         id=statement.id,
         paper=statement.paper,
@@ -357,10 +327,9 @@ def _save(
     store: str | Path | None,
     folder: str,
 ) -> tuple[float, str]:
-    """Store an instance with the ratio that `jaxbounds.replay` will measure.
+    """Store an instance; return the ratio that `jaxbounds.replay` will measure, and the path.
 
-    Return the ratio of the sides, and the path of the stored file relative to `store`. The argument
-    `found` gives the instance, its size and its ratio; a ratio that is not measured yet is None.
+    The path is relative to `store`. The ratio in `found` may be None (not measured yet).
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:
@@ -390,7 +359,6 @@ def _save(
 def _with_worst(
     verdict: Verdict, form: Form, found: Findings, index: int, places: Places
 ) -> Verdict:
-    """Add to a verdict the worst instance and a shrunk failing instance, with their ratios."""
     store, examples, referee = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
@@ -427,10 +395,7 @@ def _with_worst(
 
 
 def _confirmed_ratio(bench: Bench, index: int, instance: Instance, size: Size) -> float | None:
-    """Return the plain ratio of a confirmed violation if a second look counts it as rounding.
-
-    The result is None in all other cases.
-    """
+    """Return a confirmed violation's ratio if the rounding test hides the violation, else None."""
     if bench.statement.there_is is not None:
         return None
     plain = float(bench.one(instance, size).value[index])
@@ -440,10 +405,9 @@ def _confirmed_ratio(bench: Bench, index: int, instance: Instance, size: Size) -
 
 
 def _closest(statement: Statement, column: Column, row: int) -> int:
-    """Return the row of the worst instance with the same ratio as the instance in `row`.
+    """Return, of all instances with the ratio of `row`, the row with the largest lhs - rhs.
 
-    The worst of the instances with this ratio has the largest lhs - rhs. All ratios to a
-    zero side are equal, so only the differences tell which instance is the worst.
+    All ratios to a zero side are equal, so only the differences tell which instance is the worst.
     """
     m = column.measured
     if not statement.is_bound or m.rhs[row] > 0:

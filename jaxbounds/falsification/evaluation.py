@@ -17,10 +17,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tracing_errors import TRACED, trace_fault, users_line
 
 Xp = Any
-"""The array module of a computation: `jax.numpy` while JAX traces the computation, else NumPy.
-
-For a few numbers, NumPy is a hundred times as fast as `jax.numpy`.
-"""
+"""The array module of a computation: `jax.numpy` while JAX traces the computation, else NumPy,
+which is a hundred times as fast for a few numbers."""
 Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
 
@@ -28,22 +26,22 @@ Flags = Bool[Array | np.ndarray, "..."]
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """Exceptions that JAX raises if it cannot differentiate (a `while_loop`, a callback, ...)."""
 SCALED_BY = 0.01
-"""To test a claim with `=`, the engine also judges a false variant, whose right side is larger by
-this relative amount. A larger value makes the false variant easier to reject."""
+"""A deliberately false variant of an `=` has a right side larger by this relative amount. A larger
+value makes the variant easier to reject."""
 
 
 class Reading(NamedTuple):
     """The sides and the hypotheses of one instance, as `evaluate` and `hypotheses` return them.
 
     Attributes:
-        lhs: the side claimed to be smaller, for each form (version of the claim) and for the
-            control (a false variant); a single entry if all forms share it.
+        lhs: the side claimed to be smaller, for each version of the claim and for a deliberately
+            false variant; a single entry if all versions share it.
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
-        trivial: a trivial upper bound on `lhs`, or None; a form (version of the claim) is vacuous
-            if its right side exceeds this bound on every instance.
+        trivial: a trivial upper bound on `lhs`, or None. A right side that always exceeds it says
+            nothing.
         met: dictionaries from each hypothesis's name to its value: the statement's hypotheses, then
-            each form's own.
+            those of each version.
         judged: a few numbers from the result of each function that the statement judges, if a
             `TraceWatch` noted them.
     """
@@ -57,17 +55,17 @@ class Reading(NamedTuple):
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:
-    """Return the names of the claim versions, followed by the name of the false control."""
+    """Return the names of the claim versions, followed by the name of the false variant."""
     return (*(form.name for form in statement.forms), CONTROL)
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """Return one side of one form (a version of the claim).
+    """Return one side of one version of the claim.
 
-    If `evaluate` returned a single side without form names, all forms share it.
+    If `evaluate` returned a single side, all versions share it.
 
     Raises:
-        Refused: if `evaluate` returned no side for the form.
+        Refused: if `evaluate` returned no side for the version.
     """
     if not isinstance(side, Mapping):
         return side
@@ -119,7 +117,6 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
 
 
 def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp) -> dict:
-    """Return a dict from each hypothesis's name to the value that the statement computes."""
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(
@@ -185,8 +182,7 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
     """Return a function that moves an instance to a nearby instance that meets the hypotheses.
 
-    The function does not change an instance that meets the hypotheses. For a statement without
-    hypotheses, the result is `project` itself.
+    The function does not change an instance that meets the hypotheses.
     """
     project, xp = statement.project, np if statement.host else jnp
     if project is None:
@@ -207,15 +203,14 @@ def read(
 ) -> Callable[[Instance], Reading]:
     """Return the function that evaluates an instance of the given size.
 
-    The function has no side effects. JAX can `jit` and `vmap` the function, unless the statement
-    runs on the host (outside JAX).
+    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs outside
+    JAX.
 
     Args:
         statement: the statement to evaluate.
         size: the size of the instances (the numbers that give their shapes).
         returned: a function that takes the array module (NumPy or `jax.numpy`) and returns a few
-            numbers. These numbers summarise the last results of the functions that the claim is
-            about.
+            numbers, which summarise the last results of the judged functions.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -273,12 +268,11 @@ def read(
 
 
 def of_form(part: Sequence[Any], index: int, /) -> Any:
-    """Return the entry of `part` for one form (version of the claim), or the only entry."""
+    """Return the entry of `part` for one version of the claim, or the only entry."""
     return part[index if len(part) > 1 else 0]
 
 
 def _own(instance: Instance, writable: bool) -> Instance:
-    """Copy the arrays of an instance, read-only unless `writable`."""
 
     def own(leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -291,16 +285,14 @@ def _own(instance: Instance, writable: bool) -> Instance:
 
 
 def _refused(problem: ValueError) -> bool:
-    """Return whether NumPy raised because an array is read-only."""
     return "read-only" in str(problem)
 
 
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
-    """Wrap the `evaluate` of a host statement (outside JAX), so that the instance stays unchanged.
+    """Wrap an `evaluate` that runs outside JAX, so that the instance stays unchanged.
 
     The engine passes read-only arrays to `evaluate`. If `evaluate` tries to write, the engine runs
-    it again on a writable copy, so the instance stays as drawn. `changes_its_instance` detects an
-    `evaluate` that writes.
+    it again on a writable copy.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -369,13 +361,10 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
 
 
 def _with_control(statement: Statement, sides: Sides) -> Sides:
-    """Add a control (a deliberately false variant) to a statement without one.
+    """Add a deliberately false variant to a statement without one.
 
-    For an `=`, the control is the first form with the right side scaled by 1%. A form is one
-    version of the claim.
-
-    For a bound, `falsification.controls` scales the right side later, because the scale needs all
-    instances.
+    The engine scales the right side of an `=` by 1%. For a bound, `falsification.controls` scales
+    it later, because the scale needs all instances.
     """
     first = statement.forms[0].name
     like = lambda side: (

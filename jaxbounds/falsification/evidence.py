@@ -18,45 +18,35 @@ from jaxbounds.falsification.small_sides import TRY_ZERO
 Evidence = Literal[
     "", "sampled", "searched", "enumerated", "approached", "attained", "violated", "not seen"
 ]
-"""The kinds of evidence, from weak to strong.
-
-"sampled": the evidence is random draws only. "searched": the evidence is draws, and a search that
-found a worse instance. "enumerated": the run measured all instances of a finite set. "approached":
-the ratio of the sides tends to one along a sequence of instances, and no measured instance reaches
-one. "attained": both sides of an instance were equal up to rounding, so the claim is sharp.
-"violated": an instance violates the claim, so the claim fails. "not seen": a fit shows another rate
-than the claimed rate.
-"""
+"""The kinds of evidence, from weak to strong. "sampled": the evidence is random draws only.
+"searched": the evidence is draws, and a search that found a worse instance. "enumerated": the
+run measured all instances of a finite set. "approached": the ratio of the sides tends to one
+along a sequence of instances, and no measured instance reaches one. "attained": both sides of an
+instance were equal up to rounding, so the claim is sharp. "violated": an instance violates the
+claim. "not seen": a fit shows another rate than the claimed rate."""
 
 SHRUNK = 0.01
-"""The near-control (a slightly wrong variant) of a `<=` has a right side smaller by this share.
-
-A larger share makes a control that is easier to reject.
-"""
+"""The slightly false variant of a `<=` has a right side smaller by this share. A larger share makes
+the variant easier to reject."""
 CLOSE = 1e-6
-"""An instance with equal sides is confirmed if another random instance, or the last instance of a
-search, has a ratio lhs/rhs at most this far from one. A larger value counts more claims as
-attained.
-"""
+"""An instance with equal sides is confirmed if another instance's lhs / rhs is this close to one. A
+larger value counts more claims as attained."""
 MOVED = 1e-6
-"""The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest
-entry of both sides. The engine rejects a control with a larger share more easily."""
+"""The slightly false variant of an `=` moves one side by this share of the largest entry. A larger
+share makes the variant easier to reject."""
 KINDS = 2
-"""An equality case (instance with equal sides) counts as attained if searches from this many kinds
-of starting points end at the instance. A larger number requires more kinds of starting points.
-"""
+"""Equality counts as attained if searches from this many kinds of starting points end there. A
+larger number counts fewer claims as attained."""
 ENOUGH = 8
-"""If at least this many draws are all equal, the verdict reports a sampler without randomness.
-
-A larger number notices fewer samplers without randomness.
-"""
+"""If at least this many draws are all equal, the verdict reports a sampler without randomness. A
+larger number notices fewer such samplers."""
 FEW = 4
-"""The advice about a size at which all draws are equal lists the claim's other sizes if there are
-at most this many. A larger number lets the advice list more sizes."""
+"""If all draws are equal, the advice lists at most this many other sizes of the claim. A larger
+number lists more sizes."""
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
-    """Return whether the rules reject a slightly wrong claim (near-control) on these instances."""
+    """Return whether the rules reject a slightly false variant of the claim on these instances."""
     counted = column.measured.counted
     m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
@@ -80,8 +70,7 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 def falls_to_zero(m: Measured, /) -> bool:
     """Return whether one side is zero at every instance, while the other side comes near zero.
 
-    The near-control (a slightly wrong variant) multiplies a side by a factor near one. A zero side
-    does not change, so the near-control tests nothing.
+    A factor near one does not change a zero side, so a slightly false variant would test nothing.
     """
     gap = np.abs(m.lhs - m.rhs)
     gap = gap[np.isfinite(gap)]
@@ -101,14 +90,12 @@ def evidence(
     along: str = "",
     sharp: bool = False,
 ) -> Evidence:
-    """Return the strongest kind of evidence for the verdict on a form (a version of the claim).
+    """Return the strongest kind of evidence for the verdict on one version of the claim.
 
-    A form whose ratio only approaches one, on the sequence of instances named `along`, has no
-    equality case. A form is `sharp` if it has an equality case, which its author named or ball
-    arithmetic found. A form counts as attained only if its ratio of the sides at an instance is
-    one, up to the tolerance or the stated error. A search's final ratio counts as attained only if
-    searches from `KINDS` kinds of starting points ended there, because one kind may lead to one
-    local maximum. A single hand-written or drawn instance at which both sides agree is enough.
+    "attained" needs equal sides at a hand-written or random instance, or at the ends of searches
+    from `KINDS` kinds of starting points. One kind alone may lead all searches to one local
+    maximum. The sentence `along` describes a sequence of instances on which lhs / rhs only
+    approaches one.
     """
     if decision.status == "fails":
         return "violated"
@@ -153,7 +140,7 @@ def bounded_mean(ratios: Reals, /) -> float | None:
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
-    """Return a dict from each size to the worst lhs/rhs at the size; empty for rates and limits."""
+    """Return the worst lhs / rhs at each choice of shapes; empty for rates and limits."""
     found: dict[str, float] = {}
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):
@@ -191,14 +178,6 @@ def ailments(
 
 
 def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) -> str:
-    """Return why equal random instances of one size prove nothing, and advice.
-
-    Args:
-        statement: the statement.
-        source: the name of the sampler; "over" means that the statement's sets draw the instances.
-        at: the index of the size among the statement's sizes.
-        batch: random instances from one sampler, which are all equal.
-    """
     size, rows = statement.sizes[at], length(batch)
     where = f" at {Size(size)!r}" if size else ""
     empty = all(np.size(leaf) == 0 for leaf in jax.tree.leaves(batch))
@@ -215,7 +194,6 @@ def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) ->
 
 
 def _constant_sides(statement: Statement, lhs: Reals, rhs: Reals) -> str:
-    """Return the reason and advice for sides that are equal at all random instances."""
     said = "constant over all draws, at least up to rounding"
     if statement.kind == "inequality" and np.allclose(lhs, rhs, rtol=CLOSE, atol=CLOSE):
         zero = not np.any(lhs) and not np.any(rhs)

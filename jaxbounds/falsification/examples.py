@@ -1,11 +1,7 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
-For each form (version of a claim) that should hold, the folder has one file for each size of the
-instances. The library stores only small instances. Every command that judges the statement uses its
-files of examples. Claims about means and enumerated sets have no examples.
-
-An example belongs to one statement of one source file. A run must be able to test an example: the
-example meets `hypotheses` and lies in `over`, or `project` maps it to an instance.
+The folder has one file for each claim version that should hold and each choice of shapes. Claims
+about means and enumerated sets store no such instances.
 """
 
 import contextlib
@@ -25,31 +21,26 @@ from jaxbounds.falsification.storage import StoredInstance, load_instance, save_
 from jaxbounds.ground.text import shortened
 
 SMALL = 2**20
-"""A run keeps an instance as an example if it has at most this many bytes. A larger limit fills
-more disk.
-"""
+"""A run stores an instance if it has at most this many bytes. A larger limit fills more disk."""
 SOURCE = "earlier"
-"""The name under which `Verdict.sources` counts the examples (worst instances of earlier runs)."""
+"""The name under which `Verdict.sources` counts the instances of earlier runs."""
 
 
 class Examples(NamedTuple):
-    """The folder of examples (worst instances of earlier runs), and which of them a run uses.
+    """The folder of the worst instances of earlier runs, and whether a run uses all of them.
 
     Attributes:
-        folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
+        folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each instance, where
             <source> identifies the files that define the statement. If the folder is None, a run
-            neither loads nor stores examples.
-        every: whether a run uses all examples, or only examples that violated their claim.
+            neither loads nor stores instances.
+        every: whether a run uses all instances, or only those that violated their claim.
     """
 
     folder: Path | None
     every: bool = False
 
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
-        """Return the path of a form's example at a size; None if runs store no such example.
-
-        A form is one version of the claim; its example is the worst instance of earlier runs.
-        """
+        """Return the path of a claim version's worst instance; None if runs do not store it."""
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
         if self.folder is None or averaged or form.expected != "holds" or not _admits(statement):
             return None
@@ -62,11 +53,10 @@ NONE = Examples(None)
 
 
 def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
-    """Add the examples (worst instances) of earlier runs to the pool of instances.
+    """Add the worst instances of earlier runs to the pool of instances.
 
-    Unless `every` is set, the function adds only examples that violated their claim, because other
-    examples would make a run depend on earlier runs. The function skips an example that no longer
-    fits the statement.
+    Unless `every` is set, the function adds only violations, because other instances would make a
+    run depend on earlier runs. It skips an instance that no longer fits the statement.
     """
     statement = bench.statement
     for form in statement.forms:
@@ -80,7 +70,7 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
 
 
 def _admits(statement: Statement) -> bool:
-    """Return whether a statement can test that a stored example is one of its instances."""
+    """Return whether a statement can test that a stored instance is one of its instances."""
     return statement.hypotheses is not None or statement.project is not None
 
 
@@ -104,7 +94,7 @@ def _fits(batch: Instance, other: Instance) -> bool:
 def remember(
     bench: Bench, form: Form, index: int, found: tuple[Instance, Size, float], examples: Examples, /
 ) -> None:
-    """Store an instance for later runs if its ratio is the worst so far at the instance's size."""
+    """Store an instance for later runs if its ratio is the worst so far at its shapes."""
     instance, size, ratio = found
     file = examples.of(bench.statement, form, size)
     small = sum(leaf.nbytes for leaf in jax.tree.leaves(instance)) <= SMALL

@@ -1,4 +1,4 @@
-"""Collect the instances of a run: random draws, hand-written cases and results of searches."""
+"""Collect the instances of a run: random draws, hand-written instances and results of searches."""
 
 import functools
 import math
@@ -66,9 +66,7 @@ from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
 """If the squared product of a size's numbers is at least ASKED_FROM, the engine traces the sampler
-to find the bytes of a draw. If ASKED_FROM is larger, the engine traces the samplers of fewer
-statements.
-"""
+to find the bytes of a draw. A larger value traces fewer samplers."""
 NO_ROOM = "room in memory"
 """The name under which a verdict counts the random draws that did not fit into memory."""
 
@@ -83,7 +81,7 @@ def _key(seed: int, *names: str | int) -> jax.Array:
 
 @dataclass(frozen=True)
 class _Sampling:
-    """A sampler at a size; statements that share the sampler share its compiled program."""
+    """A sampler at given shapes; statements that share the sampler share its compiled program."""
 
     programs: Programs
     sampler: Sampler
@@ -93,10 +91,6 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """Return a function that maps (key, count, batch length) to random instances (draws).
-
-    The random instances are NumPy arrays if memory suffices.
-    """
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
@@ -117,7 +111,6 @@ def _sampler(of: _Sampling) -> Callable:
 
 
 def _most(draw: Callable, size: Size) -> int:
-    """Return the number of random draws that fit into memory."""
     if math.prod(max(1, abs(value)) for value in size.values()) ** 2 < ASKED_FROM:
         return sys.maxsize
     leaves = jax.tree.leaves(jax.eval_shape(draw, jax.random.key(0)))
@@ -125,11 +118,7 @@ def _most(draw: Callable, size: Size) -> int:
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
-    """Return all points of finite sets.
-
-    The result is None if there are too many points, the claim is about averages, or it runs on the
-    host.
-    """
+    """Return all points of finite sets, or None if the claim does not allow an enumeration."""
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
     if statement.host or statement.kind in ON_AVERAGE:
@@ -138,7 +127,6 @@ def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | Non
 
 
 def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) -> Instance:
-    """Return random instances (draws) from one sampler at one size."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
     # A limit uses equal keys at all sizes, so that instances of one shape stay the same.
@@ -151,10 +139,7 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
 
 
 def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
-    """Measure all points of large finite sets; return each form's worst points, or None.
-
-    A form is one version of the claim.
-    """
+    """Measure all points of large finite sets; return the worst for each claim version, or None."""
     statement, sets = bench.statement, all_points(bench.statement, size)
     count = sets.cardinality(size) if sets else None
     if statement.host or statement.kind in ON_AVERAGE or sets is None or count is None:
@@ -176,7 +161,7 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
 
 
 def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
-    """Return all draws and hand-written cases at the size with this index, each with its source."""
+    """Return the random and the hand-written instances at one index of shapes, by source."""
     statement, batches = bench.statement, list[tuple[str, Instance]]()
     size = Size(statement.sizes[index])
     for name, sampler in statement.samplers.items():
@@ -191,17 +176,13 @@ def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[
 
 
 def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: Budget) -> int:
-    """Return how many random draws, over all samplers, did not fit into memory."""
     return sum(
         budget.samples - length(batch) for name, batch in batches if name in statement.samplers
     )
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool of instances with random draws and hand-written instances (cases).
-
-    Return, for each reason of rejection, the number of rejected instances.
-    """
+    """Fill the pool with random and hand-written instances; count rejections by reason."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)
@@ -219,13 +200,11 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""A run with a time limit measures random draws of host statements (outside JAX) in portions that
-should take this many seconds. A larger value loses more measurements at the time limit."""
+"""If there is a time limit, the engine measures statements outside JAX in portions of this many
+seconds. A larger value loses more measurements at the limit."""
 
 
 class _Portion(NamedTuple):
-    """Some rows of a batch: their source, the first row's index, and the whole batch's length."""
-
     source: str
     batch: Instance
     start: int
@@ -256,10 +235,9 @@ def _starts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose starting points of searches; return their rows, and their kinds (such as "worst").
 
-    Half of the starts are the worst instances so far, without repeated ratios. The other half of
-    the starts is random. Half of the random starts are wide (entries of very different sizes), if
-    the pool (all instances) has wide draws. If no instance is worse than the `equality` case (sides
-    are equal), only one worst instance is a start, and three quarters of the other starts are wide.
+    Half of the starting points are the worst instances, the other half is random. Half of the
+    random points have entries of very different sizes. If `equality` holds and the worst ratio is
+    one, one worst instance and more random points suffice.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -282,31 +260,27 @@ def _starts(
 
 ALIKE = 1e-6
 """Relative difference up to which the final ratios of two searches count as equal. A larger value
-treats more final ratios as equal.
-"""
+treats more final ratios as equal."""
 
 
 INNER = 20
-"""If each step of a search runs an inner search (for `there_is` entries), the number of steps is
-divided by this factor. A larger factor makes these searches shorter.
-"""
+"""The number of steps of a search is divided by this factor if each step runs an inner search for
+`there_is` entries. A larger factor makes these searches shorter."""
 POINTS = 64
-"""If the finite sets of the entries that the claim says exist (`there_is`) have at most this many
-points, the searches take all their steps. If there are more points, the number of steps falls in
-inverse proportion to the number of points. A larger number finds worse instances and takes longer.
-"""
+"""Searches take all steps if `there_is` entries have at most this many values, else proportionally
+fewer. A larger number finds worse instances and takes longer."""
 
 
 class Searched(NamedTuple):
     """The result of all searches of a statement.
 
     Attributes:
-        runs: the number of searches for each form (version of the claim).
-        accepted: the number of steps, for each form and the control (a false variant), that led to
-            a worse instance.
-        met: the number of steps to instances that met the hypotheses, over all forms.
-        ends: for each size, the start, the form and the last ratio of each search.
-        far: the instances far from all draws that violate a form, perhaps only by rounding.
+        runs: the number of searches for each version of the claim.
+        accepted: the number of steps, for each claim version and the false variant, that led to a
+            worse instance.
+        met: the number of steps to instances that met the hypotheses, over all claim versions.
+        ends: the ends of the searches at each choice of shapes.
+        far: the violations far from all draws, perhaps only by rounding.
     """
 
     runs: int
@@ -324,13 +298,12 @@ class DistantInstance(NamedTuple):
 
 
 class End(NamedTuple):
-    """The ends of all searches at one size, as arrays with one entry for each search.
+    """The ends of all searches at one choice of shapes, as arrays with one entry for each search.
 
     Attributes:
         kind: the kind of each search's starting point, such as "worst" or "drawn".
-        form: the index of the form (version of the claim) that each search maximises.
-        value: the ratio of the sides at the end of the search; -inf if no instance counted as
-            evidence.
+        form: the index of the claim version that each search maximises.
+        value: lhs / rhs at the end of the search; -inf if no instance counted as evidence.
     """
 
     kind: np.ndarray
@@ -339,10 +312,9 @@ class End(NamedTuple):
 
 
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
-    """Return, for each kind of start, (searches that reached the worst ratio, all searches).
+    """Count, for each kind of start, the searches that reached the worst ratio, and all searches.
 
-    A start is the starting point of a search. The function counts only searches at the size with
-    the worst ratio.
+    Only searches at the shapes with the worst ratio count.
     """
     own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
     own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]
@@ -359,10 +331,7 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
 
 
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
-    """Search for the worst instance of each form (claim version), starting from measured instances.
-
-    The search for the worst instance of the control (a false variant) takes fewer steps.
-    """
+    """Search for the worst instance of each claim version, starting from measured instances."""
     statement = bench.statement
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if not is_searched(statement, budget):
@@ -388,16 +357,11 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 
 
 def _points_tried(bench: Bench, size: Size) -> int | None:
-    """Return how many choices of the entries that a claim says exist a measurement tries.
-
-    The result is 1 for a claim without `there_is`. The result is None if a search looks for the
-    entries.
-    """
+    """Return how many values of `there_is` entries a measurement tries; None for a search."""
     return 1 if bench.statement.there_is is None else bench.promises(size).points
 
 
 def _steps_for(points: int | None, steps: int) -> int:
-    """Return a search's number of steps if a measurement tries `points` values for `there_is`."""
     least = max(1, steps // INNER)
     return least if points is None else min(steps, max(least, steps * POINTS // max(points, 1)))
 
@@ -405,7 +369,6 @@ def _steps_for(points: int | None, steps: int) -> int:
 def _with_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
 ) -> Searched:
-    """Search by the moves of `close_moves`; return `searched` with the results added."""
     look_between(bench, pool, at[1])
     found, distant = search_close(bench, pool, budget, at)
     far = tuple(DistantInstance(at[1], instance) for instance in distant)
@@ -425,10 +388,6 @@ def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
 def _slopes(
     bench: Bench, pool: Pool, budget: Budget, at: Place, near: InRange, searched: Searched
 ) -> Searched:
-    """Run gradient ascent or random moves at one size.
-
-    Add the worst instances found to the pool (all measured instances).
-    """
     statement, index = bench.statement, at[1]
     size, rng = Size(statement.sizes[index]), np.random.default_rng(at)
     (batch, measured), spread = pool.of_size(index), 0
@@ -476,9 +435,8 @@ def _slopes(
 def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
     """Return a function that computes the scores of instances and the scores' gradients.
 
-    If the claim says that entries exist (`there_is`), the function inserts their best values.
-
-    The gradient of a minimum over finitely many points is the gradient at the best point.
+    It inserts the best `there_is` entries first: the gradient of a minimum over finitely many
+    points is the gradient at the best point.
     """
     if bench.statement.there_is is None:
         return bench.mapped(slopes(bench.statement, size), "slopes", size)
@@ -495,10 +453,6 @@ def _climb(
     batch: Instance,
     starts: tuple[Instance, np.ndarray, np.ndarray],
 ) -> Found:
-    """Search from each instance for a larger ratio of the instance's form (claim version).
-
-    Some chains (runs of the search) take steps in the logarithms of the entries.
-    """
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])

@@ -1,9 +1,7 @@
 """Search for violations of a claim at instances far from the random draws.
 
-An instance counts as evidence only if ball arithmetic confirms its violation. Far from the draws, a
-difference of large float64 numbers may be rounding, so a violation far from the draws is no
-evidence by itself. The engine asks the referee (ball arithmetic) whether the violation is real. The
-engine discards a violation that the referee does not confirm.
+A difference of large float64 numbers may be rounding. Such an instance therefore counts as evidence
+only if ball arithmetic confirms its violation.
 """
 
 from collections.abc import Iterator
@@ -23,27 +21,19 @@ from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, cur
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
 """The engine scales this many of the worst instances, and equally many random instances. A larger
-number tries more scaled instances and takes longer.
-"""
+number takes longer."""
 CLEAR = 1e-6
-"""If the sides differ by more than this share of their terms, the rounding of an instance's floats
-onto its set cannot explain the difference. A larger share leaves more violations undecided.
-"""
+"""A difference of the sides above this share of their terms is no rounding onto the instance's set.
+A larger share leaves more violations undecided."""
 ASKED = 2
-"""For one form (version of the claim), the engine asks the referee (ball arithmetic) about at most
-this many instances.
-
-Each question to ball arithmetic takes seconds, so a larger number takes longer.
-"""
+"""Ball arithmetic decides at most this many instances for one claim version. A larger number takes
+longer."""
 LEAVES = 6
-"""If an instance has at most this many float leaves, the engine also scales each leaf alone.
-
-A larger number scales more instances leaf by leaf.
-"""
+"""If an instance has at most this many float arrays, the engine also scales each array alone. A
+larger number tries more scaled instances."""
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:
-    """Yield the instance with one float leaf scaled, then with all float leaves scaled."""
     leaves, structure = jax.tree.flatten(instance)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
     alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
@@ -62,14 +52,10 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add to the pool the instances that searches found far from the random draws.
-
-    The pool holds all measured instances; draws are random instances. An instance counts as
-    evidence only if the referee (ball arithmetic) confirms its violation.
+    """Add the violations far from the random draws that ball arithmetic confirms to the pool.
 
     Returns:
-        A dictionary from the name of each form (version of the claim) that the referee cannot
-        decide to the reason.
+        A dictionary from each claim version that ball arithmetic cannot decide to the reason.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):
@@ -97,12 +83,10 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add to the pool scaled instances whose violation the referee (ball arithmetic) confirms.
+    """Add scaled instances whose violation ball arithmetic confirms to the pool.
 
-    The pool holds all measured instances.
-
-    The function skips a form (version of the claim) that an instance of the pool already violates,
-    and a claim that no single instance can refute.
+    The function skips a claim version that an instance already violates, and a claim that no single
+    instance can refute.
     """
     statement = bench.statement
     if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:
@@ -139,8 +123,7 @@ def without_rounding(
     """Return the measurements of all claim versions, without violations as small as rounding.
 
     Returns:
-        The columns of measurements, and the reason for each form (version of the claim) that the
-        referee (ball arithmetic) cannot decide.
+        The measurements, and the reason for each claim version that ball arithmetic cannot decide.
     """
     statement, doubts = bench.statement, dict[str, str]()
     if not statement.is_bound or statement.kind in ON_AVERAGE:

@@ -23,7 +23,6 @@ ROWS = 8
 
 
 def _ends(chosen: Any, size: Size) -> bool:
-    """Return whether a value is a box or a range of integers with finite ends."""
     if not isinstance(chosen, Box | Integers):
         return False
     lower, upper = chosen._ends(size)
@@ -31,11 +30,7 @@ def _ends(chosen: Any, size: Size) -> bool:
 
 
 def look_far_away(bench: Bench, pool: Pool, /) -> None:
-    """Add instances with huge entries at which no bounded `there_is` entry satisfies the claim.
-
-    The function concerns claims with an unbounded box in `over`, and with bounded boxes or integers
-    in `there_is`.
-    """
+    """Add instances with huge entries at which no bounded `there_is` entry satisfies the claim."""
     statement = bench.statement
     if statement.there_is is None or statement.over is None or statement.host:
         return

@@ -15,18 +15,14 @@ CHANGES = (
     "random numbers or change a Python state. Try to draw all random numbers in the sampler"
 )
 SLOW = 1.0
-"""If a measurement takes more than this many seconds, the check of repeatability measures the
-instance again once instead of twice. A larger value notices more functions whose results change
-only at every other call, and takes longer.
-"""
+"""The check of repeatability measures an instance once, not twice, if this takes more seconds. A
+larger value notices more functions whose results change, and takes longer."""
 
 
 def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
     """Return whether the first and the worst instances give equal ratios when measured again.
 
-    Two measurements agree if their error bars overlap, or if neither measurement counts. The
-    function measures an instance again once if a measurement takes more than `SLOW` seconds,
-    otherwise twice.
+    Two measurements agree if their error bars overlap, or if neither counts.
     """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))
@@ -71,7 +67,6 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 
 
 def _cure(watch: TraceWatch) -> str:
-    """Return advice for a program in which a type such as float32 rounds too coarsely."""
     if not watch.constants:
         if all(one.startswith(("reduce_sum", "div")) for one in watch.narrow):
             return "A mean of booleans has the type float32. Try jnp.mean(jnp.where(x, 1.0, 0.0))"

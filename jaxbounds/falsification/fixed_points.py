@@ -1,8 +1,7 @@
 """Evaluate a claim with suprema, at the points that earlier searches found for the suprema.
 
-A search executes thousands of equations, so neither NumPy nor ball arithmetic can follow it in
-reasonable time. Each search returns its function's value at the best point, as an estimate of the
-supremum. The evaluation of this function at one point executes only a few equations.
+NumPy and ball arithmetic cannot follow a search of thousands of equations, but they can evaluate
+its function at the best point.
 """
 
 import functools
@@ -42,7 +41,6 @@ def with_points(statement: Statement, points: Points, /) -> Statement:
 
 @functools.lru_cache(maxsize=KEPT)
 def _search(statement: Statement, size: Size, /) -> Callable[[Instance], Points]:
-    """Compile a function from a batch of instances to the best points that the searches find."""
 
     def points(instance: Instance) -> Points:
         with points_noted() as found:
@@ -55,8 +53,8 @@ def _search(statement: Statement, size: Size, /) -> Callable[[Instance], Points]
 def best_points(statement: Statement, batch: Instance, size: Size, /) -> Points:
     """Return, for each instance of a batch, the best points of the searches for suprema and infima.
 
-    The result is empty if no side needs a search, or the statement runs outside JAX. The result is
-    also empty if JAX transforms a function that contains a search.
+    The result is empty if no side needs a search, if the statement runs outside JAX, or if JAX
+    transforms a function that contains a search.
     """
     if not statement.estimates or statement.host:
         return ()

@@ -1,4 +1,4 @@
-"""Judge one form of a statement (a version of the claim) from the measurements of all forms."""
+"""Judge one version of a claim from the measurements of all versions."""
 
 from dataclasses import dataclass
 
@@ -28,19 +28,18 @@ from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
 
 STORED = 1e-6
-"""A counterexample's measured ratio of the sides agrees with its recorded ratio if their relative
-difference is at most this. A larger value overlooks larger changes of a counterexample's ratio.
-"""
+"""Relative difference up to which a counterexample's measured and recorded ratios agree. A larger
+value overlooks larger changes."""
 TRY_TWIN = (
     "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
 )
-"""The advice if the library accepted its own control (a deliberately false variant)."""
+"""The advice if the library accepted its own deliberately false variant of the claim."""
 
 
 def with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Add the result at a form's stored counterexample to a decision about the form.
+    """Revise a decision by the claim version's stored counterexample.
 
     The counterexample's measured ratio of the sides must equal its recorded ratio.
     """
@@ -81,31 +80,24 @@ def with_stored(
 
 @dataclass
 class FormJudge:
-    """The judge of one form, with the measurements and the reasons that decide about the form.
+    """The judge of one claim version, with the measurements and the reasons that decide.
 
     Attributes:
-        bench: the bench, an object that measures instances.
-        pool: all instances measured so far.
-        referee: the referee (ball arithmetic).
-        index: the index of the form among the statement's forms (versions of the claim).
-        column: the measurements of the form on all instances; the judge may correct some.
-        control: the decision on the control (a deliberately false variant).
-        rejected: whether the rules rejected the control, or another deliberately false variant
-            computed by the same code.
-        ill: the reasons why no form of the statement can get the status `holds` or `consistent`;
-            empty if there are none.
-        doubt: the reason why the form cannot get the status `holds` or `consistent`; empty if there
-            is none.
-        near: whether the rules rejected the near-control (a slightly wrong variant).
+        column: the measurements on all instances; the judge may correct some.
+        control: the decision on a deliberately false variant.
+        rejected: whether the rules rejected a deliberately false variant computed by the same code.
+        ill: the reasons why no version of the claim can get the status `holds` or `consistent`, or
+            "".
+        doubt: the reason why this version cannot get the status `holds` or `consistent`, or "".
+        near: whether the rules rejected a slightly false variant.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
-        wrapped: the instances at which integers of the form overflow.
-        rounding: the reason why rounding may hide a violation; empty if rounding cannot hide a
-            violation.
-        beyond: a remark about instances with infinite sides that do not count; empty if all count.
-        along: a sentence about a sequence of instances on which the ratio of the sides approaches
-            one without reaching one; else empty.
-        sharp: whether the form has an equality case (instance with equal sides), named or found.
-        steep: whether the form's violations come only from the rounding of small sides.
+        wrapped: the instances at which integers overflow.
+        rounding: the reason why rounding may hide a violation, or "".
+        beyond: a remark about instances with infinite sides that do not count, or "".
+        along: describes a sequence of instances on which lhs / rhs approaches one without reaching
+            it, or "".
+        sharp: whether both sides are equal at a named or found instance.
+        steep: whether all violations come only from the rounding of small sides.
     """
 
     bench: Bench
@@ -128,7 +120,7 @@ class FormJudge:
 
     @property
     def form(self) -> Form:
-        """The form (version of the claim) that the judge decides."""
+        """The version of the claim that the judge decides."""
         return self.bench.statement.forms[self.index]
 
     @property
@@ -148,7 +140,6 @@ class FormJudge:
         return decision, ratio
 
     def _measured(self) -> Decision:
-        """Decide the form (claim version), after checks of overflows and rounding."""
         bench, pool, form = self.bench, self.pool, self.form
         if self.by_instance:
             self.column, self.beyond = beyond_floats(bench, pool, self.column, form, self.referee)
@@ -174,7 +165,6 @@ class FormJudge:
         return decision
 
     def _looked_again(self, decision: Decision) -> Decision:
-        """Decide again if rounding may explain a violation, or if a side of the claim is zero."""
         bench, pool, form = self.bench, self.pool, self.form
         if decision.status == "fails" and bench.statement.host and not bench.watch.fixed:
             decision = Decision("inconclusive", decision.ratio, CHANGES)
@@ -187,11 +177,6 @@ class FormJudge:
         return beside_zero(bench, pool, self.column, form, decision, self.referee)
 
     def _at_one(self, decision: Decision) -> Decision:
-        """Revise the decision about a bound whose worst ratio is one.
-
-        The new reason says that the ratio is approached or attained, or that ball arithmetic proves
-        the bound.
-        """
         given = self.bench, self.pool, self.column, self.index, self.form, self.referee
         unnamed = decision.reason == UNNAMED
         if unnamed or (self.form.equality and decision.status == "holds"):

@@ -1,4 +1,4 @@
-"""Judge a bound whose largest ratio is one up to rounding, if its form names no equality case."""
+"""Judge a bound whose largest ratio is one up to rounding, without a named case of equality."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -25,60 +25,48 @@ from jaxbounds.falsification.second_opinion import (
 from jaxbounds.falsification.wording import in_words
 
 WORST = 6
-"""The referee (ball arithmetic) decides this many of the worst instances. Each decision by ball
-arithmetic takes tenths of seconds, so a larger number takes longer."""
+"""Ball arithmetic decides this many of the worst instances, each in tenths of seconds. A larger
+number takes longer."""
 LEAST = 1e-6
-"""Two sides of at least this absolute value count as equal if their intervals from ball arithmetic
-are short and overlap. A smaller value lets more tiny sides count as equal, although rounding may
-hide their difference.
-"""
+"""Sides of at least this absolute value may count as equal if their short enclosures overlap. A
+smaller value counts more tiny sides as equal."""
 MOVES, BESIDE = 8, 2.0**-4
-"""An instance with equal sides is an equality case if lhs/rhs is below one at MOVES random
-neighbours. BESIDE is the relative distance of the neighbours. Larger values find fewer equality
-cases.
-"""
+"""Equality at an instance is real if lhs / rhs is below one at MOVES random neighbours at relative
+distance BESIDE. Larger values find fewer equalities."""
 GRID = 2.0**10
-"""Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
-larger value puts more instances on the grid.
-"""
+"""Size of a grid of floats with few digits: the multiples of 1 / GRID up to GRID. A larger value
+puts more instances on the grid."""
 TRIED, SHORT = 256, 2
-"""The search examines at most TRIED instances for entries with few digits. Ball arithmetic then
-decides at most SHORT instances whose entries have few digits. Larger numbers find more instances
-with equal sides and take longer.
-"""
+"""The search examines TRIED instances for entries with few digits; ball arithmetic decides at most
+SHORT of them. Larger numbers find more equalities and take longer."""
 IN_FLOATS = 32
-"""If ball arithmetic cannot decide, the search perturbs at most this many instances whose sides are
-equal in floats. A larger number finds more equality cases and takes longer.
-"""
+"""If ball arithmetic cannot decide, the search perturbs at most this many instances with equal
+float sides. A larger number finds more equalities and takes longer."""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
-"""If a ratio of the sides exceeds one by more than ULPS, the engine moves the entries by
-LAST_DIGITS times the largest entry. The excess counts as rounding only if it falls to a quarter. If
-ULPS or LAST_DIGITS is larger, more small violations count as rounding."""
+"""An excess of lhs / rhs over 1 + ULPS is rounding if a change of the entries by LAST_DIGITS lowers
+it to a quarter. Larger values excuse more violations as rounding."""
 SHAKEN = 24
-"""If lhs/rhs exceeds one, the search changes the last digits of at most this many instances, evenly
-spread from the largest lhs/rhs to the smallest. A larger number finds more small violations and
-takes longer.
-"""
+"""The search changes the last digits of at most this many instances with lhs / rhs above one. A
+larger number finds more small violations and takes longer."""
 TINY = 1e-6
-"""If both sides are at most this share of the instance's largest entry (or of 1), rounded entries
-may explain their difference. A larger share mistakes more small violations for rounding."""
+"""Rounded entries may explain the difference of sides below this share of the largest entry (or of
+1). A larger share mistakes more violations for rounding."""
 NO_TOLERANCE = 1e-18
-"""The referee (ball arithmetic) looks for a violation above this relative size, which is below the
-rounding of float64. If this value is larger, the referee overlooks more violations."""
+"""Ball arithmetic looks for a violation above this relative size, which is below float64 rounding.
+A larger value overlooks more violations."""
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
-"""Reason of a verdict on a bound that holds and has no known equality case (instance with equal
-sides)."""
+"""The verdict's reason for a bound that holds and has no known instance with equal sides."""
 AT_POINTS = ", with each supremum or infimum at the point that its search found"
 LONGEST = 60
-"""The advice proposes an equality case if its text has at most this many characters. A larger
-number lets the advice propose longer instances."""
+"""The advice proposes an instance with equal sides if its text has at most this many characters. A
+larger number proposes longer instances."""
 
 
 class Cleared(NamedTuple):
-    """The finding of the referee (ball arithmetic) about a bound with a worst ratio of about one.
+    """The finding of ball arithmetic about a bound with a worst ratio of about one.
 
     Attributes:
-        reason: the reason why the bound holds; empty if the referee cannot decide.
+        reason: the reason why the bound holds; empty if ball arithmetic cannot decide.
         attained: whether both sides certainly agree at an instance.
     """
 
@@ -89,16 +77,9 @@ class Cleared(NamedTuple):
 def cleared(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> Cleared:
-    """Ask the referee (ball arithmetic) about a bound whose worst ratio is one up to rounding.
+    """Ask ball arithmetic about a bound whose worst ratio is one up to rounding.
 
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: all instances measured so far.
-        column: the measurements of one form (version of the claim) on all instances.
-        index: the index of the form among the statement's forms (versions of the claim).
-        form: a form (version of the claim) that names no equality case (instance with equal sides).
-        referee: the referee (ball arithmetic), which must find at every worst instance that the
-            claim is true or the sides are equal.
+    At every worst instance the claim must be true, or its sides equal.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.unrefutable:
@@ -125,17 +106,15 @@ def cleared(
 
 
 def _is_searched(statement: Statement) -> bool:
-    """Return whether a search computes a side, or the entries that the claim says exist."""
     return bool(statement.estimates) or statement.there_is is not None
 
 
 def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
     """Decide that a bound holds if floats reach equality at an instance and never exceed it.
 
-    The function serves for worst instances that ball arithmetic cannot decide, for example at a tie
-    of singular values. Only rounding may lift a ratio of the sides above one. Near an instance with
-    equal sides the ratio must fall. The ratio may stay at one if the sides are equal everywhere, or
-    if a search computes a side.
+    The function serves if ball arithmetic cannot decide, for example at a tie of singular values.
+    Only rounding may lift lhs / rhs above one. Near an instance with equal sides, lhs / rhs must
+    fall, unless the sides are equal everywhere or a search computes a side.
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):
@@ -157,11 +136,10 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
 
 
 def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> bool:
-    """Return whether rounding explains the excesses of the ratio of the sides over one.
+    """Return whether rounding explains why lhs / rhs exceeds one.
 
-    Sides that are tiny beside the entries may differ by the rounding of the entries. Every larger
-    excess of the ratio over one must fall if the instance's last digits change, or if the instance
-    is projected.
+    Tiny sides may differ by the rounding of the entries. A larger excess must fall if the
+    instance's last digits change, or if the instance is projected.
     """
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
@@ -182,7 +160,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
 
 
 def on_the_grid(instance: Instance, /) -> bool:
-    """Return whether all float entries of an instance are on the grid of floats with few digits."""
+    """Return whether all float entries of an instance are multiples of 1 / GRID up to GRID."""
     floats = [np.ravel(x) for x in jax.tree.leaves(instance) if is_float(x)]
     entries = np.concatenate(floats or [np.zeros(0)])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -193,10 +171,7 @@ def on_the_grid(instance: Instance, /) -> bool:
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield instances with entries on the grid (of floats with few digits) and equal float sides.
-
-    Floats hold the sums of entries on the grid exactly.
-    """
+    """Yield instances with equal float sides and entries on the grid, whose sums are exact."""
     m, found = column.measured, 0
     rows = np.flatnonzero(m.counted & (value == 1) & (m.lhs == m.rhs))
     for row in map(int, rows[:TRIED]):
@@ -211,7 +186,6 @@ def _short(
 def _agree(
     bench: Bench, instance: Instance, size: Size, index: int, form: Form, referee: Asked
 ) -> bool:
-    """Return whether both sides are certainly equal at an instance, and not only very close."""
     said = referee(bench.statement, form, instance, size)
     if said.equal:
         return True
@@ -223,10 +197,9 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether the ratio of the sides falls at instances near the given instance.
+    """Return whether lhs / rhs falls at all instances near the given instance.
 
-    Near an instance with equal sides, the ratio falls. The ratio does not fall if both sides only
-    approach each other along a sequence of instances.
+    It does not fall if the sides only approach each other along a sequence of instances.
     """
     ratios = beside(bench, instance, size, index)
     return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))
@@ -244,8 +217,7 @@ def beside(
     """Return upper bounds on the ratios at moved instances.
 
     The function moves the entries with the names `moving` (by default all entries) by about the
-    share `apart` of their largest number. The bounds include the errors that `evaluate` states for
-    the sides.
+    share `apart` of their largest number. The bounds include the errors that `evaluate` states.
     """
     rng, names = np.random.default_rng(0), set(instance if moving is None else moving)
 
@@ -265,10 +237,6 @@ def beside(
 
 
 def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> np.ndarray:
-    """Return the ratio of the sides at the instance projected onto its sets without tolerance.
-
-    The result is empty if the statement has no projection.
-    """
     project: Any = bench.statement.project
     if project is None:
         return np.zeros(0)
@@ -278,10 +246,7 @@ def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> 
 
 
 def with_equality(pool: Pool, column: Column, /) -> str:
-    """Return the reason for a verdict on a bound that is nearly tight, but has no equality case.
-
-    The reason proposes, as an equality case, the shortest instance at which the float sides agree.
-    """
+    """Return a nearly tight bound's reason, which proposes an instance with equal sides."""
     m = column.measured
     with np.errstate(invalid="ignore"):
         near = m.counted & (np.abs(m.value - 1) <= ROUNDED) & (m.rhs != 0)

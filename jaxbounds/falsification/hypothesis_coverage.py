@@ -1,7 +1,6 @@
 """Move random instances to test whether a statement's hypotheses exclude any instance.
 
-A hypothesis that every instance meets excludes nothing: the hypothesis is true by construction, or
-it tests the wrong quantity.
+A hypothesis that every instance meets is true by construction, or tests the wrong quantity.
 """
 
 import contextlib
@@ -23,16 +22,11 @@ FACTORS = (-1.0, 0.0, 0.5, 0.9, 0.999, 1.001, 1.1, 2.0, 10.0, 1e3)
 SHIFTS = (-1.0, 1.0, 3.0)
 INTEGERS = (-3, -1, 1, 2, 1000)
 DRAWN = 3
-"""The test moves this many instances of each source (each sampler, and the hand-written cases). A
-larger number finds more missed hypotheses and takes longer.
-"""
+"""The test moves this many instances of each sampler, and of the hand-written instances. A larger
+number finds more missed hypotheses and takes longer."""
 
 
 def _of_floats(leaf: Moved) -> Iterator[Moved]:
-    """Yield variants of an array: scaled, shifted, with one entry moved, constant or reordered.
-
-    The variants with small changes come before the variants with large changes.
-    """
     noise = np.random.default_rng(0).normal(size=leaf.shape)
     scale = float(np.sqrt(np.mean(leaf**2))) or 1.0
     yield from (leaf + amount * scale * noise for amount in NUDGES)
@@ -48,7 +42,6 @@ def _of_floats(leaf: Moved) -> Iterator[Moved]:
 
 
 def _of_integers(leaf: Moved) -> Iterator[Moved]:
-    """Yield changed arrays of integers: a number added to one or all entries, or equal entries."""
     for step in map(np.array(INTEGERS).astype(leaf.dtype).__getitem__, range(len(INTEGERS))):
         one = leaf.copy()
         one.reshape(-1)[-1] += step
@@ -67,7 +60,6 @@ def _moves(leaf: Moved) -> Iterator[Moved]:
 
 
 def _beside(instance: Instance) -> Iterator[Instance]:
-    """Yield variants of an instance that differ in one leaf (array), and the zero instance."""
     leaves, structure = jax.tree.flatten(instance)
     yield from (instance, jax.tree.map(np.zeros_like, instance))
     for place, leaf in enumerate(leaves):
@@ -76,7 +68,6 @@ def _beside(instance: Instance) -> Iterator[Instance]:
 
 
 def _given(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield a few draws of each sampler, and a few of the statement's hand-written cases."""
     for sampler in statement.samplers.values():
         keys = jax.random.split(jax.random.key(0), DRAWN)
         batch = jax.tree.map(np.asarray, jax.vmap(lambda key, s=sampler: s(key, size))(keys))
@@ -88,17 +79,10 @@ def _given(statement: Statement, size: Size) -> Iterator[Instance]:
 
 
 def never_missed(statement: Statement, /) -> tuple[str, ...]:
-    """Return the hypotheses of the statement and its forms that every moved instance meets.
+    """Return the hypotheses that every moved instance meets.
 
-    A form is one version of the claim.
-
-    The engine draws instances and changes one leaf (array) at a time: it scales, shifts or moves
-    one entry, by a millionth and by large amounts. An instance that the engine does not try might
-    violate the hypothesis. A hypothesis in the result is therefore a question to the author, not a
-    proven fault.
-
-    Args:
-        statement: the statement, which declares the claim and its hypotheses.
+    The engine scales, shifts or moves entries of random instances. An instance that it does not try
+    might violate a hypothesis, so the result is a question to the author, not a proven fault.
     """
     wanted = [h for h in (statement.hypotheses, *(f.hypotheses for f in statement.forms)) if h]
     left: dict[str, bool] = {}
@@ -121,7 +105,6 @@ def _flags(statement: Statement, wanted: list[Any], size: Size) -> Callable:
         return joined(*(asked(hypotheses, instance, size, xp) for hypotheses in wanted))
 
     def where_defined(batch: Instance) -> dict[str, np.ndarray]:
-        """Evaluate the hypotheses, and skip instances on which a hypothesis raises an exception."""
         rows = []
         for index in range(length(batch)):
             with contextlib.suppress(ValueError, IndexError, KeyError):

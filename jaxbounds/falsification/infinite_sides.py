@@ -18,17 +18,11 @@ from jaxbounds.programs.interpreted import NotInterpreted, Runner, as_value, ref
 from jaxbounds.programs.traces import executed
 
 SHORT = 256
-"""A program is short if it executes at most this many equations; ball arithmetic then checks an
-instance in about ten milliseconds. A larger number treats more programs as short, and takes longer.
-"""
+"""A program is short if it executes at most this many equations (ten milliseconds in ball
+arithmetic). A larger number counts more programs as short and takes longer."""
 
 
 def _within_range(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-    """Compute the results of one equation; refuse an overflow or underflow.
-
-    Raises:
-        NotInterpreted: if a result leaves the range of floats, above or below.
-    """
     with np.errstate(over="raise", under="raise"):
         return typed(eqn, values)
 
@@ -39,11 +33,6 @@ _WITHIN_RANGE = Runner(_within_range)
 def _programs(
     bench: Bench, pool: Pool, column: Column, rows: np.ndarray
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of the claim's program and a batch of the instances with the indices `rows`.
-
-    Raises:
-        NotInterpreted: if NumPy cannot run the program.
-    """
     if bench.statement.host or bench.statement.there_is is not None:
         raise NotInterpreted(
             "NumPy interprets neither programs on the host nor claims with there_is entries"
@@ -70,12 +59,6 @@ def without_overflow(bench: Bench, pool: Pool, column: Column, rows: np.ndarray,
 
     An infinite side of these instances is then infinite by definition. The answer is False if NumPy
     cannot run the program.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: all instances measured so far.
-        column: the measurements of one form (version of the claim) on the pool.
-        rows: the rows of these instances in the pool.
     """
     try:
         for program, part in _programs(bench, pool, column, rows):

@@ -60,7 +60,7 @@ def bernstein_bound(
 
 CLIPS = 4
 """`upper_mean` tries this many floors (lower limits), to which it raises smaller values. A larger
-number of tried floors gives a smaller bound and takes longer."""
+number gives a smaller bound and takes longer."""
 
 
 def upper_mean(
@@ -68,9 +68,8 @@ def upper_mean(
 ) -> float:
     """Return an upper confidence bound on a mean; the values are at most `most`, however small.
 
-    The function raises values below a floor to the floor. Raising values to a floor cannot lower
-    the mean, and gives the values a finite range. The result is the smallest of the bounds that the
-    tried floors give.
+    The function raises small values to a floor, which cannot lower the mean and makes the range
+    finite. The result is the smallest bound over several floors.
     """
     values = np.asarray(values, float)
     floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))
@@ -84,9 +83,8 @@ def upper_mean(
 def tail_index(values: ArrayLike, /) -> float:
     """Estimate the index a of the upper tail P(x - median > t) ~ t^-a by Hill's estimator.
 
-    The estimator uses the sqrt(n) largest of n values, and then the largest third of these values.
-    The result is the larger of the two estimates, which are equal only for a true power law. The
-    index is infinite if there are few values above the median, or if the largest values are equal.
+    The result is the larger of two estimates, from the sqrt(n) largest of n values and from a third
+    of these. It is infinite if few values lie above the median, or if the largest values are equal.
     A tail with an index of at most two may have no variance.
     """
     values = np.asarray(values, float)

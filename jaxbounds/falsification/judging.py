@@ -1,7 +1,4 @@
-"""The judgement of a statement: draw instances, search, measure, and decide.
-
-The engine shrinks and stores instances; this module does not.
-"""
+"""The judgement of a statement: draw instances, search, measure, and decide."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -52,20 +49,15 @@ class Findings(NamedTuple):
     """The findings about all instances of a statement.
 
     Attributes:
-        bench: the bench, an object that measures instances.
-        pool: all instances measured so far.
-        columns: the measurements of each form (version of the claim) as a `Column`, then those of
-            the control (a false variant).
-        decisions: the decision on each form, and the ratio of its stored counterexample or None.
-        controls: for each form, the decision about its control.
+        columns: the measurements of each version of the claim, then those of a false variant.
+        decisions: the decision on each version, and the ratio of its stored counterexample or None.
+        controls: for each version, the decision about its deliberately false variant.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
-        searched: the results of the searches for worst instances.
-        near: for each form, whether the rules rejected the near-control (a slightly wrong variant).
-        along: for each form, a sentence about a sequence of instances on which the ratio of the
-            sides approaches one without reaching one; else empty.
-        sharp: whether each form has an equality case (instance with equal sides), named or found.
-        steep: for each form, whether all its violations come from rounding, because both sides are
-            small.
+        near: for each version, whether the rules rejected a slightly false variant.
+        along: for each version, describes a sequence of instances on which lhs / rhs approaches one
+            without reaching it, or "".
+        sharp: whether the sides of each version are equal at a named or found instance.
+        steep: for each version, whether all its violations come from the rounding of small sides.
         late: whether the time limit ended the draws or searches.
     """
 
@@ -97,13 +89,12 @@ def judge(
     """Judge a statement by draws and searches, without shrinking or storing an instance.
 
     Args:
-        statement: the statement that the function judges.
-        budget: the budget: the numbers of draws and of search steps.
+        statement: the statement to judge.
+        budget: the numbers of draws and of search steps.
         seed: the seed of all random draws.
-        programs: the compiler of the programs that measure instances; the compiler may keep
-            programs.
-        examples: the examples: the worst instances of earlier runs.
-        referee: the referee (ball arithmetic), which decides whether tiny violations are rounding.
+        programs: the compiler of the measuring programs, which may keep programs.
+        examples: the worst instances of earlier runs.
+        referee: ball arithmetic, which decides whether tiny violations are rounding.
         timeout: the seconds after which draws and searches end; the function then decides on the
             measurements so far.
 
@@ -135,10 +126,9 @@ class _Seen:
     """The results of the draws and searches so far.
 
     Attributes:
-        searched: the worst instances that the searches found, and their counts of steps.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
-        doubts: for each form (version of the claim) in doubt, the reason why its status can be no
-            better than inconclusive.
+        doubts: for some claim versions, the reason why the status can be no better than
+            inconclusive.
     """
 
     searched: Searched
@@ -156,7 +146,6 @@ def _explore(
     examples: Examples,
     referee: Asked,
 ) -> None:
-    """Draw and search instances up to the time limit; store the results in `pool` and `seen`."""
     seen.left_out = draw(bench, pool, budget, seed)
     recall(bench, pool, examples)
     if budget.restarts:
@@ -174,7 +163,6 @@ def _explore(
 def _decided(
     statement: Statement, bench: Bench, pool: Pool, seen: _Seen, referee: Asked, *, late: bool
 ) -> Findings:
-    """Decide the status of each form from the measurements so far."""
     searched, left_out, doubts = seen.searched, seen.left_out, seen.doubts
     columns = second_look(bench, pool, pool.columns())
     columns, more = without_rounding(bench, pool, columns, referee)

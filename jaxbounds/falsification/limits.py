@@ -11,43 +11,30 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""The engine extrapolates the limit of the distance between the two sides only if the distance's
-changes decay at least as fast as parameter^(-SETTLES). A larger exponent decides fewer limits.
-"""
+"""The engine extrapolates a distance whose changes decay at least as fast as parameter^(-SETTLES).
+A larger exponent decides fewer limits."""
 STAYS, GOES = 0.5, 0.1
-"""Thresholds of the extrapolated limit of the distance between the sides, divided by the last
-distance. A trend "does not converge" if this quotient is at least STAYS, and "converges" if the
-quotient is at most GOES. A larger STAYS leaves more trends undecided; a larger GOES calls more
-trends converged. A negative quotient means that the sides are about to cross. A negative
-extrapolated limit still counts as convergence if its absolute value is at most GOES times the
-previous distance.
-"""
+"""Thresholds of (extrapolated limit) / (last distance). A trend "does not converge" from STAYS on,
+and "converges" up to GOES. A larger STAYS leaves more trends undecided; a larger GOES calls more
+trends converged. A negative limit counts as zero up to GOES times the previous distance."""
 SAME = 0.98
-"""The engine extrapolates the distance between the sides twice: from all sizes, and from all sizes
-except the largest. If the first extrapolated limit is below SAME times the second, the engine
-decides nothing. A larger SAME leaves more claims undecided. If the distance decays as slowly as a
-logarithm, the ratio of the two extrapolated limits is small.
-"""
+"""The engine also extrapolates without the largest size, and decides nothing if the first limit is
+below SAME times the second. Such limits signal a logarithmic decay. A larger SAME leaves more
+claims undecided."""
 STEADY, FALLS = 0.97, 0.05
-"""Criteria for a distance between the sides that falls like a slow power law. Three successive
-local exponents are at least FALLS, and the ratios of successive exponents lie between STEADY and
-its inverse. Larger values accept fewer power laws. Two exponents do not suffice: before the sides
-cross, two exponents look like a slow power law.
-"""
+"""Criteria for a slow power law: three local exponents of at least FALLS, with successive ratios
+between STEADY and 1 / STEADY. Larger values accept fewer power laws. Two exponents do not
+suffice, because they look like a power law before the sides cross."""
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Criteria for a distance between the sides that tends to a positive limit. A drop is the decrease
-of the distance's logarithm from one size to the next. Each drop is at most ENDS times the preceding
-drop. The ratio of successive drops grows by at most the factor FASTER from one size to the next.
-All later drops of the logarithm add up to at most TAIL. If the distance decays slowly to zero, the
-ratio of successive drops rises to one. Larger values let the library find a positive limit of the
-distance more often.
-"""
+"""Criteria for a distance that falls to a positive limit. A drop is the decrease of the log
+distance from one size to the next. Each drop is at most ENDS times the preceding drop, and this
+ratio grows at most by FASTER. Later drops add up to at most TAIL. Larger values find a positive
+limit more often."""
 
 
 def _stands_still(x: Reals, slopes: Reals) -> bool:
-    """Return whether the sides' log distance falls in shrinking steps and has nearly stopped."""
     falls = -slopes[-3:] * np.diff(x)[-3:]
     if len(falls) < 3 or np.any(falls <= 0):
         return False
@@ -58,10 +45,6 @@ def _stands_still(x: Reals, slopes: Reals) -> bool:
 
 
 def _rises_to_a_limit(distance: Reals) -> bool:
-    """Return whether the last distances of the two sides rise to a limit.
-
-    The changes of the distance from one size to the next must shrink geometrically.
-    """
     changes = np.diff(distance)[-3:]
     if len(changes) < 3 or np.any(changes <= 0):
         return False
@@ -71,7 +54,6 @@ def _rises_to_a_limit(distance: Reals) -> bool:
 
 
 def _steady(slopes: Reals) -> bool:
-    """Return whether the last three local exponents (slopes in log-log) fit a single power law."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
         return False
     ratios = slopes[-2:] / slopes[-3:-1]
@@ -79,37 +61,26 @@ def _steady(slopes: Reals) -> bool:
 
 
 RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
-"""Criteria for a distance between the sides that rises to a positive limit. Each change of the
-distance, from one size to the next, is at most RISES times the preceding change. Successive ratios
-of the changes of the distance differ at most by the factor ALIKE. The last change of the distance
-between the sides is at most the share SMALL of the distance. Larger values find a positive limit
-more often.
-"""
+"""Criteria for a distance that rises to a positive limit. Each change is at most RISES times the
+preceding change, and these ratios agree up to the factor ALIKE. The last change is at most the
+share SMALL of the distance. Larger values find a positive limit more often."""
 PLATEAU, FLAT = 4, 1e-3
-"""The distance between the sides counts as constant if the relative difference of its last PLATEAU
-values is at most FLAT. A larger PLATEAU requires more sizes. A larger FLAT mistakes more slow
-decays for constants.
-"""
+"""A distance is constant if its last PLATEAU values differ relatively by at most FLAT. A larger
+PLATEAU requires more sizes. A larger FLAT mistakes more slow decays for constants."""
 LEAST_SIZES = 3
-"""A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A
+"""A limit needs at least this many sizes whose distance rounding does not dominate (see NOISY). A
 larger number leaves more limits undecided."""
 NOISY = 0.1
-"""The decision about a limit ignores a size if rounding may cause this share of the distance
-between the two sides. A larger share ignores fewer sizes.
-"""
+"""A size does not count if rounding may cause this share of its distance. A larger share ignores
+fewer sizes."""
 PAIRS = 3
-"""The model distance = c + a / log(n) gives a limit c for each pair of neighbouring sizes n.
-
-At least this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
-"""
+"""The model distance = c + a / log(n) gives a limit c for each pair of neighbouring sizes n. This
+many pairs must agree on c. A larger number requires more sizes."""
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Criteria for the model c + a / log(n) of the distance between the sides at size n. NOTHING, LEAST
-and EXACTLY are fractions of the distance at the last size. The limit c counts as zero if |c| is at
-most NOTHING, and as positive if c is at least LEAST. Each pair of neighbouring sizes gives an
-estimate of c, and these estimates of c must agree up to EXACTLY. If the distance decays to zero
-more slowly than 1 / log(n), the estimates of its limit c differ by more than EXACTLY. A
-larger EXACTLY could call such a slow decay to zero "inconsistent" (a false claim).
-"""
+"""Criteria for the limit c in c + a / log(n), as fractions of the last distance. The limit is zero
+up to NOTHING, and positive from LEAST on. Estimates from pairs of sizes must agree up to
+EXACTLY. A larger EXACTLY could call a decay slower than 1 / log(n) "inconsistent" (a false
+claim)."""
 
 
 class Trend(NamedTuple):
@@ -123,9 +94,8 @@ class Trend(NamedTuple):
 def _left(x: Reals, distance: Reals) -> float:
     """Extrapolate the limit of the sides' distance, divided by their distance at the last size.
 
-    The result is NaN if the distance does not fall, or falls without a visible limit. The function
-    fits c + a exp(-p x) to the distances at the last three sizes x; the limit is c. The sizes need
-    not be equally spaced.
+    The function fits c + a exp(-p x) to the distances at the last three sizes x; the limit is c.
+    The result is NaN if the distance does not fall, or falls without a visible limit.
     """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):
@@ -186,9 +156,8 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
 def _as_logarithm(x: Reals, distance: Reals) -> Reals:
     """Extrapolate the distance's limit, relative to the last distance, by the model c + a / x.
 
-    Returns:
-        The ratio limit / (last distance), estimated from each of the last `PAIRS` pairs of
-        successive sizes; an empty array if there are fewer pairs.
+    The result has an estimate from each of the last `PAIRS` pairs of successive sizes; it is empty
+    if there are fewer pairs.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:
@@ -201,14 +170,12 @@ def judged_limit(
 ) -> Trend:
     """Decide a limit for each group of sizes that differ only in the limit's parameter.
 
-    The function returns the worst status of all groups of sizes.
-
-    The distance at a size is the largest |lhs - rhs| of the instances of this size that count as
-    evidence.
+    The result is the worst status of all groups. The distance at a size is the largest |lhs - rhs|
+    of the instances that count as evidence.
 
     Args:
         statement: a statement about a limit of its left side.
-        m: the measurements of one form (version of the claim) on all instances.
+        m: the measurements on all instances.
         sizes: for each instance the index of its size in `statement.sizes`.
         rounding: the absolute amount by which rounding may change the distance at each instance;
             NaN where it is unknown.

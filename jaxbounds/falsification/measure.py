@@ -2,10 +2,6 @@
 
 A form is one version of the claim. An instance counts as evidence if it meets the hypotheses, and
 the sides exceed the error that `evaluate` states.
-
-A program computes a `Reading`, which holds the sides and the hypotheses. A separate function
-compares the sides of all forms at once. For NumPy instances the comparison runs in NumPy, without a
-compilation.
 """
 
 import contextlib
@@ -33,27 +29,25 @@ from jaxbounds.ground.jax_internals import enable_x64
 
 UNITS = 256 * 2.0**-53
 """Error bar relative to the size of the terms: 256 units in the last place, the largest rounding
-error of a sum of 256 terms. A larger bar hides larger violations.
-"""
+error of a sum of 256 terms. A larger bar hides larger violations."""
 
 
 class Measured(NamedTuple):
-    """The measurements of a claim's forms (versions) and of its false control, on one instance.
+    """The measurements of a claim's versions and of a deliberately false variant, on one instance.
 
-    For a bound the value is lhs/rhs, which is at most one if the form is true; `lhs` is always the
-    side claimed to be smaller. For `=` the value is the largest difference relative to the largest
-    entry; for a limit the value is the difference itself. `low` and `high` enclose the value up to
-    the stated rounding error. `low` is -inf if the violation depends on a search's estimate.
+    `lhs` is always the side claimed to be smaller. `low` and `high` enclose the value up to the
+    stated rounding error.
 
     Attributes:
-        value: the ratio of the sides, or for `=` their relative difference.
-        low: the least ratio that the stated error allows.
-        high: the greatest ratio that the stated error allows.
-        counted: whether the instance meets the hypotheses, and a side exceeds the stated error of
-            the sides.
+        value: for a bound, lhs/rhs, which is at most one if the claim is true. For `=`, the largest
+            difference relative to the largest entry; for a limit, the difference itself.
+        low: the least value that the stated error allows; -inf if the violation depends on a
+            search's estimate.
+        high: the greatest value that the stated error allows.
+        counted: whether the instance meets the hypotheses, and a side exceeds the stated error.
         lhs: the side claimed to be smaller (for `=`: NaN).
         rhs: the side claimed to be larger (for `=`: NaN).
-        trivial: whether the form's bound is no better than the trivial bound on this instance.
+        trivial: whether the bound is no better than the trivial bound on this instance.
         met: whether the instance meets the hypotheses.
         error: the stated error of lhs - rhs; NaN if it is negative.
     """
@@ -69,7 +63,7 @@ class Measured(NamedTuple):
     error: Reals
 
     def column(self, index: int, /) -> "Measured":
-        """Return the measurements of one form (version of the claim), without the axis of forms."""
+        """Return the measurements of one claim version, without the axis of versions."""
         return Measured(*(field[..., index] for field in self))
 
 
@@ -102,9 +96,8 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 def ranked(m: "Measured", bound: bool, /) -> Any:
     """Return the number by which searches rank each instance; a larger number is worse.
 
-    The number for an instance is usually its ratio of the sides. A ratio cannot rank instances if
-    the sides of a bound have opposite signs, or one side is zero. Instead, instances with such
-    sides get a number between -1 and 0, computed from lhs - rhs.
+    The number is usually lhs / rhs. If the sides of a bound have opposite signs, or one is zero,
+    the number lies between -1 and 0 and depends on lhs - rhs.
     """
     if not bound:
         return m.value
@@ -172,9 +165,7 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
 def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
-    """Compare the sides of each form (claim version), on one instance or on stacked instances.
-
-    A reading holds an instance's evaluated sides and hypotheses.
+    """Compare the sides of each claim version, on one instance or on stacked instances.
 
     Args:
         statement: the statement whose sides the reading holds.
@@ -191,10 +182,6 @@ def measured(
         return functools.reduce(operator.and_, every, common)
 
     def row(part: Sequence[Any]) -> Any:
-        """Stack one array for each form (version of the claim) along a last axis.
-
-        A number that all versions share is repeated.
-        """
         return xp.stack(xp.broadcast_arrays(*part), axis=-1)
 
     def floats(part: Sequence[Any]) -> list[Any]:
@@ -237,17 +224,15 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whether each instance counts as evidence, and both sides of the instance's form.
+    """Return whether each instance counts as evidence, and both sides of one claim version.
 
-    A form is a version of the claim, which is a bound.
-
-    The result equals the result of `measured`, which compares all forms of each evaluated instance.
+    The result equals that of `measured`, which compares all versions.
 
     Args:
-        statement: the statement whose sides and hypotheses were evaluated.
-        reading: the evaluated sides and hypotheses of the instances, stacked along a leading axis.
+        statement: the statement, whose claim is a bound.
+        reading: the evaluated sides and hypotheses, stacked along a leading axis.
         instances: the instances, stacked along a leading axis.
-        forms: the index of the form to which each instance belongs.
+        forms: the index of the claim version for each instance.
     """
     each, axes = np.arange(len(forms)), lambda flag: tuple(range(1, flag.ndim))
     own = lambda part: np.asarray(np.stack(part)[forms, each] if len(part) > 1 else part[0], float)
@@ -265,9 +250,9 @@ def counts_for(
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
     """Return the function from an instance of the given size to its `Measured`.
 
-    The function has no side effects. JAX can `jit` and `vmap` the function, unless the statement
-    runs on the host (outside JAX). The function measures the instance's own values of the entries
-    that the claim says exist (`there_is`), without a search for better values.
+    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs outside
+    JAX. The function measures the instance's own values of the entries that the claim says exist
+    (`there_is`), without a search for better values.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -291,7 +276,7 @@ def hypothesis_names(
 
     Args:
         statement: the statement, which declares the claim as data.
-        form: a form (version of the claim); the result then includes the form's own hypotheses.
+        form: a version of the claim; the result then includes its own hypotheses.
         instance: the instance to evaluate on; the default is a random or hand-written instance of
             the first size.
     """

@@ -17,10 +17,10 @@ from jaxbounds.numerics.arrays import array_module
 def off(value: Any, factor: Any, /) -> Any:
     """Return a slightly wrong version of a function's result.
 
-    The mistake multiplies real numbers by `factor`. In a result without real numbers, the mistake
-    adds one to integers and negates booleans. In an object that is not a pytree (a compiled
-    network), the mistake changes one entry of the first suitable field. If the result is a
-    function, the mistake makes the results of this function wrong.
+    The mistake multiplies real numbers by `factor`. In a result without real numbers, it adds one
+    to integers and negates booleans. In an object that is not a pytree (a compiled network), it
+    changes one entry of the first suitable field. If the result is a function, its results become
+    wrong.
 
     Raises:
         TypeError: if the function's result holds neither a number nor a boolean, so that no mistake
@@ -47,7 +47,6 @@ def off(value: Any, factor: Any, /) -> Any:
 
 
 def _is_function(value: Any) -> bool:
-    """Return whether a value is a function, and not a callable object with fields."""
     fields = dataclasses.is_dataclass(value) or isinstance(value, tuple)
     return callable(value) and not fields
 
@@ -60,12 +59,7 @@ def is_of(leaf: Any, kind: type) -> bool:
 
 
 def with_one_entry_off(value: Any, at: int = 0) -> Any:
-    """Return a copy of an object with one changed entry; None if the object has too few entries.
-
-    Args:
-        value: any object.
-        at: the index of the object's entry that the mistake changes.
-    """
+    """Return a copy of an object with its entry number `at` changed; None without this entry."""
     return next(itertools.islice(_copies(value), at, None), None)
 
 
@@ -96,7 +90,6 @@ def _copies(value: Any) -> Iterator[Any]:
 
 
 def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake (a wrong variant) that changes each float array in a function's result."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):
@@ -120,8 +113,8 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
     "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
 }
-"""Mistakes that do not multiply results by a factor. A factor keeps zeros and orders unchanged, so
-only the mistakes in this dict can falsify claims about zeros or orders."""
+"""Mistakes that are no factors. A factor keeps zeros and orders, so only these mistakes can falsify
+claims about zeros or orders."""
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -137,11 +130,7 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake (wrong version of a result) that changes only integers and booleans.
-
-    Args:
-        change: the function that changes an integer; the mistake negates booleans.
-    """
+    """Return a mistake that changes integers by `change` and negates booleans."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):
@@ -158,8 +147,7 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 ENTRIES = 12
 """The library makes at most this many copies of an object, such as a circuit, each with one wrong
-entry. A larger number takes longer.
-"""
+entry. A larger number takes longer."""
 
 
 def _of_an_object(at: int) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Run chains (sequences) of random moves on instances; add the results to the instance pool."""
+"""Search by parallel sequences of random moves; add the results to the pool of instances."""
 
 import functools
 from collections.abc import Callable
@@ -25,21 +25,14 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
-costs. The value for False applies to chains before gradient ascent, the value for True to chains
-after gradient ascent. A larger number makes chains of fewer steps.
-"""
+"""Gradient steps of the budget that one random move costs before (False) and after (True) gradient
+ascent. A larger number makes fewer moves."""
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
-costs, for statements without gradients. The value for False applies to chains before gradient
-ascent, the value for True to chains after gradient ascent. A larger number makes chains of fewer
-steps. Under the values 0.5 and 2, a chain has enough steps to reach the middle of a range of 2^20
-integers.
-"""
+"""As STEPS, for statements without gradients. The values let a search reach the middle of a range
+of 2^20 integers. A larger number makes fewer moves."""
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
-factor lets searches reach numbers so large that their differences are only rounding errors.
-"""
+factor reaches numbers so large that their differences are only rounding errors."""
 Place = tuple[int, int]
 """A pair of the run's seed and the index of the size."""
 InRange = Callable[[Instance], np.ndarray]
@@ -48,13 +41,12 @@ draws."""
 
 
 class FoundByMoves(NamedTuple):
-    """The results of the chains (sequences of random moves) at a size, one entry for each chain.
+    """The results of parallel sequences of random moves, one entry for each sequence.
 
     Attributes:
-        kinds: the kind of each chain's starting point.
-        forms: the index of the form (version of the claim) whose ratio each chain maximises.
-        score: the ratio of the sides at the end of each chain; -inf if no instance counted as
-            evidence.
+        kinds: the kind of each starting point.
+        forms: the index of the claim version whose ratio each sequence maximises.
+        score: lhs / rhs at the end; -inf if no instance counted as evidence.
         accepted: the number of steps that led to a worse instance.
         met: the number of steps to instances that met the hypotheses.
     """
@@ -82,15 +74,14 @@ def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
 def measuring(
     bench: Bench, size: Size, targets: np.ndarray, /
 ) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
-    """Return a function that projects instances onto the hypotheses, and scores them.
+    """Return a function that projects instances onto the hypotheses, and measures them.
 
-    The score is the ratio of the sides. The score is -inf for an instance that does not count as
-    evidence, and for a violation that may be rounding.
+    The function also returns a mask, which excludes violations that may be rounding.
 
     Args:
         bench: the bench, an object that measures instances.
-        size: the size of the instances (the numbers that give their shapes).
-        targets: for each instance, the index of the form (version of the claim) that scores it.
+        size: the numbers that give the instances' shapes.
+        targets: for each instance, the index of the claim version to measure.
     """
     back, chain = projected(bench, size), np.arange(len(targets))
 
@@ -114,10 +105,6 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
 def _starts(
     pool: Pool, at: Place, targets: np.ndarray, *, again: bool, bound: bool
 ) -> tuple[Instance, np.ndarray]:
-    """Return starting instances of the search, and the kind of each, such as "worst" or "drawn".
-
-    For each form (version of the claim), the starting instances take all kinds in turn.
-    """
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])
     batch, measured = pool.of_size(index)
@@ -138,10 +125,9 @@ def _starts(
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """Return the claim's worst instances at the previous size, enlarged to the current shapes.
+    """Return the worst instances at the previous shapes, enlarged to the current shapes.
 
-    The function returns drawn instances in two cases: for the first size, and if the arrays of the
-    two sizes have different numbers of axes.
+    The function returns the drawn instances if there are no previous shapes with as many axes.
     """
     if index - 1 not in pool.sizes:
         return drawn
@@ -159,8 +145,7 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
 def within_range_of(batch: Instance, /) -> InRange:
     """Return a test whether nonzero entries of instances are about as large as those of a batch.
 
-    Far from the batch's instances, a difference of large numbers may be rounding, which refutes no
-    claim.
+    A difference of much larger numbers may be rounding, which refutes no claim.
     """
 
     def ends(leaf: np.ndarray) -> tuple[float, float]:
@@ -182,16 +167,13 @@ def within_range_of(batch: Instance, /) -> InRange:
 def search_by_moves(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool
 ) -> FoundByMoves:
-    """Run one batch of chains (sequences of random moves) at a size, equally many for each form.
-
-    A form is one version of the claim.
+    """Run parallel sequences of random moves, equally many for each claim version.
 
     Args:
         bench: the bench, an object that measures instances.
-        pool: all instances so far (draws and earlier results); the function adds the chains'
-            results.
-        budget: the numbers of draws and search steps; each chain runs for the number of search
-            steps divided by `STEPS`.
+        pool: all instances so far, to which the function adds the results.
+        budget: the numbers of draws and search steps; each sequence has the number of search steps
+            divided by `STEPS`.
         at: the seed of the run and the index of the size.
         again: whether a gradient ascent ran before the random moves.
     """

@@ -1,12 +1,8 @@
 """Search for violations by random moves to vertices of sets, equal entries, zeros and other scales.
 
-The ratio of an inequality is often largest at vertices, ties or sparse arrays. All chains (runs of
-the search) advance together. The compiled program that measures random instances also measures the
-chains' instances, so nothing new is compiled. In each step, all chains make the same kind of move
-in the same leaf (array), and each chain draws at random which entries of the leaf it changes. Each
-chain belongs to one version of the claim, and accepts a new instance if its ratio lhs/rhs is
-larger. The starting points are of several kinds, because a single kind may lead all chains to one
-local maximum.
+The ratio of an inequality is often largest there. All runs of the search advance together, so one
+compiled program measures them. In each step, all runs make the same kind of move in the same array.
+A run accepts an instance if lhs / rhs is larger.
 """
 
 import functools
@@ -21,21 +17,21 @@ from jaxbounds.falsification.discrete import moved_leaf
 
 Rng = np.random.Generator
 Leaf = np.ndarray
-"""One array (leaf) of the instances, for all chains (parallel runs) along the first axis."""
+"""One array of the instances; the first axis numbers the parallel runs of a search."""
 LEAST = 1e-12
-"""The least relative increase of the ratio lhs/rhs that counts as progress. A larger value ends
-chains (runs of the search) earlier."""
+"""The least relative increase of lhs / rhs that counts as progress. A larger value ends runs
+earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
-"""Factors by which a move multiplies a leaf (array), a row or an entry."""
+"""Factors by which a move multiplies an array, a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
-"""A wide starting point has entries of very different sizes: log-normal factors multiply its
-entries. The numbers in WIDE are the standard deviations of the factors' logarithms."""
+"""Standard deviations of the logarithms of random factors, which give a starting point entries of
+very different sizes."""
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Return whether a leaf (array) holds floats."""
+    """Return whether an array holds floats."""
     return np.issubdtype(leaf.dtype, np.floating)
 
 
@@ -44,7 +40,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _largest(leaf: Leaf) -> np.ndarray:
-    """Return an array's largest absolute entry for each chain (run); 1 for an array of zeros."""
+    """Return an array's largest absolute entry for each run; 1 for an array of zeros."""
     size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
     return np.where(size > 0, size, 1.0)
 
@@ -113,7 +109,7 @@ def row_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Multiply the whole leaf (array) by a factor."""
+    """Multiply the whole array by a factor."""
     factor = rng.choice([-1.0, *FACTORS], size=len(leaf))
     return leaf * factor.reshape(-1, *[1] * (leaf.ndim - 1))
 
@@ -134,7 +130,7 @@ def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def even(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set all nonzero entries of a leaf (array) to their root mean square, and keep their signs."""
+    """Set all nonzero entries of an array to their root mean square, and keep their signs."""
     entries = _flat(leaf)
     count = np.maximum(np.sum(entries != 0, axis=1, keepdims=True), 1)
     size = np.sqrt(np.sum(entries**2, axis=1, keepdims=True) / count)
@@ -163,13 +159,13 @@ def wide(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
-    """Yield instances of a larger size, built from an instance of a smaller size.
+    """Yield instances of larger shapes, built from a smaller instance.
 
     The function repeats the instance, or pads it by its edge, by zeros or by entries of `like`.
 
     Args:
-        instance: an instance of the smaller of two sizes.
-        like: an instance of the larger size, whose leaves have the same numbers of axes.
+        instance: the smaller instance.
+        like: an instance of the larger shapes, whose arrays have the same numbers of axes.
     """
     for how in ("tiled", "edge", "zero", "other"):
         yield jax.tree.map(functools.partial(_grown, how=how), instance, like)
@@ -190,14 +186,13 @@ def _grown(small: Any, large: Any, how: str) -> Leaf:
 
 
 class Chains(NamedTuple):
-    """The results of the chains (parallel runs of random moves).
+    """The results of parallel runs of random moves.
 
     Attributes:
-        instances: the last instance of each chain (sequence of moves).
-        score: each chain's last ratio of the sides; -inf if no instance counted as evidence.
-        accepted: the number of steps of each chain that led to a worse instance.
-        met: for each chain, the number of steps that gave a new instance which meets the
-            hypotheses.
+        instances: the last instance of each run.
+        score: each run's last lhs / rhs; -inf if no instance counted as evidence.
+        accepted: the number of steps of each run that led to a worse instance.
+        met: for each run, the number of steps to a new instance that meets the hypotheses.
     """
 
     instances: Instance
@@ -207,24 +202,22 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""A function that projects and measures the instances of all chains (parallel runs). The function
-returns the projected instances, their ratios (-inf if the instance does not count as evidence), and
-whether each instance meets the hypotheses.
-"""
+"""A function that projects and measures the instances of all runs. It returns the projected
+instances, their ratios (-inf if the instance does not count as evidence), and whether each
+instance meets the hypotheses."""
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
-"""A function that proposes the next leaves (arrays) of all chains (runs) from the current leaves.
-"""
+"""A function that proposes the next arrays of all runs from the current arrays."""
 
 
 def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -> Chains:
-    """Run all chains (parallel searches), one random move at a time.
+    """Run parallel searches, one random move at a time.
 
     Args:
-        score: the function that scores the instances of all chains.
-        starts: the starting instances of the chains, stacked.
+        score: the function that scores the instances of all runs.
+        starts: the starting instances, stacked.
         rng: the random number generator of the moves.
-        steps: the number of moves of each chain.
-        move: the function that proposes the next leaves of the chains.
+        steps: the number of moves of each run.
+        move: the function that proposes the next arrays.
     """
     held, value, _ = score(starts)
     leaves, structure = jax.tree.flatten(held)
@@ -244,7 +237,6 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
 
 
 def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
-    """Return a mask of the chains (runs of the search) in which a leaf (array) changed."""
     apart = [np.any(_flat(a) != _flat(b), axis=1) for a, b in zip(one, other) if a[0].size]
     return np.any(apart, axis=0)
 
@@ -252,15 +244,13 @@ def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
 def one_leaf(
     leaves: Sequence[Leaf], rng: Rng, /, discrete: frozenset[int] = frozenset()
 ) -> list[Leaf]:
-    """Move one leaf, or replace the leaf by another leaf of equal shape.
-
-    All leaves but the moved leaf stay unchanged.
+    """Move one array, or replace it by another array of equal shape.
 
     Args:
-        leaves: the leaves of all chains (parallel runs of the search).
+        leaves: the arrays of all runs.
         rng: the source of random moves.
-        discrete: the indices of the leaves in finite sets; such a leaf moves to a neighbouring
-            point of its set. Other leaves move only if they hold floats.
+        discrete: the indices of the arrays in finite sets; such an array moves to a neighbouring
+            point of its set. Other arrays move only if they hold floats.
     """
     movable = [i for i, leaf in enumerate(leaves) if can_move(i, leaf, discrete)]
     if not movable:
@@ -280,5 +270,5 @@ def one_leaf(
 
 
 def can_move(at: int, leaf: Leaf, discrete: frozenset[int], /) -> bool:
-    """Return whether a nonempty leaf (array) holds floats, or lies in a finite set."""
+    """Return whether a nonempty array holds floats, or lies in a finite set."""
     return bool(leaf[0].size) and (is_float(leaf) or at in discrete)

@@ -1,8 +1,7 @@
-"""Record the values of a claim's sides and of the functions that it judges, as a few numbers each.
+"""Record a few numbers that change if a formula changes, even if no verdict and no ratio does.
 
-If a formula changes, one of the recorded numbers changes, even if no verdict and no ratio does. The
-engine computes the recorded numbers on a few fixed rows of each drawn batch, without further
-measurements.
+The numbers depend on the values of the sides and of the functions that the claim judges, on a few
+instances.
 """
 
 import dataclasses
@@ -19,21 +18,17 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
-"""The engine records a value with at most this many entries one by one. For a longer value the
-engine records two weighted sums. A larger limit makes the record longer.
-"""
+"""The engine records a value with at most this many entries one by one, else as two weighted sums.
+A larger limit makes the record longer."""
 DRAWN = 2
 """The engine records values on this many draws of each sampler and size. More draws make the record
-longer.
-"""
+longer."""
 DEEP = 4
 """The engine records values in objects nested to at most this many levels. A larger number records
 values at deeper levels of an object."""
 SMALL = 4096
-"""For an array of at most this many entries, the weights (factors of the entries in the recorded
-sums) are a constant of the program. For a longer array, the program computes these weights when it
-runs. A larger number puts larger constants into the compiled programs.
-"""
+"""An array of at most this many entries has weights that are a constant of the program. A larger
+number puts larger constants into the compiled programs."""
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
@@ -44,9 +39,8 @@ for each key. A key is "lhs", "rhs", or the name of a function that the statemen
 class NotedAt(NamedTuple):
     """The origin of recorded instances: the index of their size, and the source that made them.
 
-    The source is a sampler's name, "every" for an enumerated set, or "cases".
-
-    `start` is the index of the first recorded instance among all instances of the source.
+    The source is a sampler's name, "every" for an enumerated set, or "cases". `start` is the index
+    of the first recorded instance among all instances of the source.
     """
 
     size: int
@@ -58,9 +52,8 @@ class Row(NamedTuple):
     """The values that the engine records on one instance.
 
     Attributes:
-        at: the origin of the instance.
         row: the index of the instance in the batch.
-        of_forms: the recorded numbers of the sides, for each form (version of the claim).
+        of_forms: the recorded numbers of the sides, for each version of the claim.
         judged: the recorded numbers of each judged function's first result.
     """
 
@@ -78,7 +71,6 @@ def rows_of(source: str, count: int, /) -> tuple[int, ...]:
 
 
 def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
-    """Yield the numbers, arrays and words in a value; skip other objects."""
     for leaf in jax.tree.leaves(value):
         if isinstance(leaf, str | bytes):
             yield np.asarray(zlib.crc32(leaf.encode() if isinstance(leaf, str) else leaf))
@@ -92,7 +84,6 @@ def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
 
 
 def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
-    """Yield a leaf (array) as flat vectors of floats; skip random keys."""
     kind = leaf.dtype
     if jax.dtypes.issubdtype(kind, jax.dtypes.extended) or kind.kind == "O":
         return
@@ -134,8 +125,6 @@ def numbers(value: Any, xp: Xp, /) -> Any:
 def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
     """Return a dictionary from each judged function to the recorded numbers of its results.
 
-    A statement judges the functions that its claim is about.
-
     While JAX traces, the function skips results that do not depend on the instance, because a cache
     may return these results without a call.
     """
@@ -146,11 +135,9 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
-    """Return the recorded numbers of each form's sides on one instance.
+    """Return the recorded numbers of each claim version's sides on one instance.
 
-    A form is one version of the claim.
-
-    Sides that all forms share appear under the first form only.
+    Sides that all versions share appear under the first version only.
     """
     found = []
     for i in range(len(form_names(statement)) - 1):
@@ -164,14 +151,9 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return one form's (claim version's) recorded values, keyed by instance and then by name.
+    """Return one claim version's recorded values, keyed by instance and then by name.
 
-    Only the first form's values include the sides that all forms share.
-
-    Args:
-        statement: the statement to which the instances belong.
-        rows: the rows (instances) whose values the engine recorded.
-        form: the index of the form (version of the claim).
+    Only the first version's values include the sides that all versions share.
     """
     found = {}
     for row in rows:
@@ -188,7 +170,7 @@ def noted(
 
     Args:
         statement: the statement, which declares the claim as data.
-        readings: the evaluated sides and hypotheses (`Reading`) of each recorded instance.
+        readings: the evaluated sides and hypotheses of each recorded instance.
         at: the index of the instances' size, and the source of the instances (for example a
             sampler's name).
         rows: the indices of the recorded instances in the batch.

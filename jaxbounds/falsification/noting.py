@@ -23,15 +23,7 @@ from jaxbounds.falsification.programs import UNKEPT, Programs
 
 
 class Few(NamedTuple):
-    """The few instances of one batch on which the engine records values.
-
-    Attributes:
-        at: the index of the instances' size, and the source of the instances (for example a
-            sampler's name).
-        size: the size of the instances (the numbers that give their shapes).
-        batch: the instances, stacked along a leading axis.
-        rows: the indices of the instances in the whole batch.
-    """
+    """The few instances of one batch on which the engine records values."""
 
     at: NotedAt
     size: Size
@@ -58,14 +50,7 @@ def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
 def noted_alone(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[dict[str, dict[str, Numbers]], ...]:
-    """Return, for each form (version of the claim), the `Verdict.values` of a full run.
-
-    Args:
-        statement: a statement of a claim of any kind.
-        seed: the seed of the random draws.
-        programs: the object that runs functions over batches, and may store compiled programs and
-            draws.
-    """
+    """Return, for each version of the claim, the `Verdict.values` of a full run."""
     found: list[Row] = []
     with float64_on_cpu():
         bench = Bench(statement, DRAWN, programs, calls=STORED)

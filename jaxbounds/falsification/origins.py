@@ -13,11 +13,9 @@ from jaxbounds.claims.statements import Statement
 
 
 def source_digest(statement: Statement, /) -> str:
-    """Return the SHA-256 of the paths and contents of a statement's files, and of its sets.
+    """Return the SHA-256 of a statement's sets, and of its files' paths and contents.
 
-    The digest covers the files of the sides, judged functions, samplers, hand-written cases,
-    projection and hypotheses. A function without a file, as in a notebook, contributes its code to
-    the digest. All forms (claim versions) and sizes of a statement have one common digest.
+    A function without a file, as in a notebook, contributes its code to the digest.
     """
     numbers = [s for s in getattr(statement.evaluate, "sides", ()) if not callable(s)]
     total = hashlib.sha256(repr((statement.id, statement.over, numbers)).encode())
@@ -27,7 +25,6 @@ def source_digest(statement: Statement, /) -> str:
 
 
 def _functions(s: Statement) -> Iterator[Any]:
-    """Yield all functions of a statement's declaration, without the library's wrappers."""
     own = (s.evaluate, s.hypotheses, s.project, s.cases, *s.judges, *s.samplers.values())
     sides = getattr(s.evaluate, "sides", ())
     for function in filter(callable, (*own, *sides)):

@@ -20,9 +20,8 @@ class Listener(NamedTuple):
     """The two functions to which the calls of one thread are reported.
 
     Attributes:
-        called: the function that receives a called function at the start of each call.
-        returned: the function that receives a called function and its result at the end of each
-            call.
+        called: receives a called function at the start of each call.
+        returned: receives a called function and its result at the end of each call.
     """
 
     called: Callable[[Function], object]
@@ -30,8 +29,6 @@ class Listener(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A watched function's own code and signature, and its pairs (thread, listener)."""
-
     code: types.CodeType
     signature: Any
     listeners: list[tuple[int, Listener]]
@@ -102,8 +99,7 @@ def _end(function: Function, listener: tuple[int, Listener]) -> None:
 def overheard(functions: Iterable[Function], listener: Listener, /) -> Iterator[None]:
     """Report each call of the functions in this thread to `listener`, in a `with` block.
 
-    Each function holds other code in the block, which reports the call and runs the function's own
-    code. Whoever holds the function therefore calls the reporting code.
+    Each function gets other code in the block, so calls through older references are reported too.
     """
     with contextlib.ExitStack() as stack:
         for function in functions:

@@ -14,7 +14,6 @@ from jaxbounds.falsification.trace_watch import forget, modules
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
-    """Yield (holder, name) for each module, class or dict of the package that holds `function`."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name
@@ -28,20 +27,15 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 
 
 FACTORS: dict[str, Any] = {}
-"""A dictionary from the full name of each function with a planted mistake to the factor that
-multiplies the function's results."""
+"""A dictionary from the full name of each wrong function to the factor of its results."""
 STATIC: set[str] = set()
-"""The names of functions whose results JAX does not trace. A traced factor (planted mistake) cannot
-change such results."""
+"""The names of functions whose results JAX does not trace, so that a traced factor cannot change
+them."""
 
 
 @contextlib.contextmanager
 def replaced(function: Judged) -> Iterator[None]:
-    """Replace a function by a wrapper that can return wrong results, during a `with` block.
-
-    If `FACTORS` holds a factor for the function, the wrapper multiplies the function's results by
-    it.
-    """
+    """Let a function apply its entry in `FACTORS` to its results, in a `with` block."""
     owner, at = owner_of(function)
     kept, name = vars(owner)[at], full_name(function)
     method = kept if isinstance(kept, classmethod | staticmethod) else None

@@ -1,10 +1,8 @@
 """Store compiled programs in files, and load them without tracing.
 
-JAX's own cache needs the traced program to find a compiled program. A folder's programs are valid
-only for one version of the traced code, the compiler and the processor. If the engine cannot read a
-program's file, it compiles the program and writes the file again. A program is code, which the
-compiler writes as a pickle. Each file therefore carries a digest, computed with the folder's secret
-key; only the folder's owner can read the key.
+A folder's programs are valid only for one version of the traced code, the compiler and the
+processor. A program is code, so each file carries a digest, computed with a secret key that only
+the folder's owner can read.
 """
 
 import contextlib
@@ -71,7 +69,7 @@ class StoredProgram(NamedTuple):
     """A compiled program, with the record of its trace.
 
     Attributes:
-        seen: what the trace watch recorded; see `TraceWatch.seen`.
+        seen: what `TraceWatch.seen` returned for the trace.
         result: the structure of the program's result as JSON; see `described`.
         program: the bytes that the compiler writes for the program.
     """
@@ -81,12 +79,7 @@ class StoredProgram(NamedTuple):
     program: bytes
 
     def written(self, file: Path, key: bytes) -> bytes:
-        """Return a file's bytes: a digest with the folder's secret key, a JSON line, the program.
-
-        Args:
-            file: the path of the file to write.
-            key: the secret key of the file's folder.
-        """
+        """Return a file's bytes: a digest with the secret key, a JSON line, the program."""
         about = {"seen": self.seen, "result": self.result}
         content = json.dumps(about).encode() + b"\n" + self.program
         return signature(key, file, content) + content
@@ -95,8 +88,7 @@ class StoredProgram(NamedTuple):
 def read_program(file: Path, /) -> StoredProgram | None:
     """Read a program from a file; return None unless this library wrote the file.
 
-    The result is also None for a damaged file, and for every file of a folder to which other users
-    can write.
+    The result is also None for every file of a folder to which other users can write.
     """
     content = read_signed(file)
     if content is None:
@@ -120,10 +112,7 @@ def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> N
 
 @functools.cache
 def _lapack_is_ready() -> None:
-    """Load LAPACK by lowering a program that needs LAPACK.
-
-    A stored program that calls LAPACK crashes if LAPACK is not loaded.
-    """
+    """Load LAPACK; without LAPACK, a stored program that calls it crashes."""
     jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
 
 

@@ -1,8 +1,4 @@
-"""Run the programs of statements in NumPy or compiled, whichever takes less time.
-
-A run has hundreds of small programs that take milliseconds, and most of them run a few times. A
-folder may store compiled programs and random draws.
-"""
+"""Run the programs of statements in NumPy or compiled, whichever takes less time."""
 
 import contextlib
 import functools
@@ -37,25 +33,17 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""LONG and HEAVY count the operations that a program executes in all its calls. A program of at
-most LONG operations runs in NumPy, where an operation takes a few microseconds. The compilation of
-an operation takes a few hundred microseconds. The compiler fully optimises a program of at least
-HEAVY operations. A larger LONG runs more programs in NumPy; a larger HEAVY compiles more programs
-without full optimisation.
-"""
+"""A program runs in NumPy up to LONG executed operations, and is fully optimised from HEAVY on. A
+larger LONG runs more programs in NumPy; a larger HEAVY optimises fewer programs. NumPy needs
+microseconds for an operation, and its compilation takes a hundred times as long."""
 MANY = 100
-"""Number of calls of a program that the library expects by default; a larger number compiles more
-programs."""
+"""Default number of expected calls of a program. A larger number compiles more programs."""
 SMALL = 2**23
-"""The library stores the random draws of a size only if they take at most this many bytes. A larger
-limit fills more disk."""
+"""The library stores random draws of at most this many bytes. A larger limit fills more disk."""
 
 
 class _Options:
-    """The options of `CHEAP` that the installed compiler knows.
-
-    The function `trace_watch.forget` does not clear the stored options.
-    """
+    """The options of `CHEAP` that the installed compiler knows; `trace_watch.forget` keeps them."""
 
     known: dict[str, Any] | None = None
 
@@ -152,7 +140,6 @@ class Programs:
         calls: int,
         watch: TraceWatch | None,
     ) -> Callable:
-        """Load the stored program for arguments of the given shapes, or make the program anew."""
         file = self._folder and self._folder / digest(signature.encode()).hex()
         if file and (kept := read_program(file)) and (found := load_program(kept, arguments)):
             if watch is not None:
@@ -164,10 +151,6 @@ class Programs:
     def _compiled(
         self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: TraceWatch | None
     ) -> Callable:
-        """Return `mapped` as a function for arguments with the given shapes.
-
-        NumPy evaluates the function, or XLA compiles it.
-        """
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
             retrace = functools.partial(jax.eval_shape, mapped, *arguments)
@@ -192,18 +175,15 @@ def _in_numpy(traced: Any) -> Callable:
     """Return a function that runs a traced program in NumPy.
 
     Raises:
-        NotInterpreted: if NumPy has no rule for a primitive. A call of the returned function raises
-            this error if NumPy's result may differ from JAX's.
+        NotInterpreted: if NumPy has no rule for a primitive. The returned function raises this
+            error if NumPy's result may differ from JAX's.
     """
     run, structure = interpreted(traced.jaxpr), jax.tree.structure(traced.out_info)
     return lambda *given: jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """Return a function that calls `run`, or a replacement if `run` raises `refusal`.
-
-    The function `make` builds the replacement once.
-    """
+    """Return a function that calls `run`, or what `make` builds if `run` raises `refusal`."""
     other = functools.cache(make)
 
     def either(*given: Any) -> Any:
@@ -216,5 +196,5 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""A compiler that keeps its programs in memory and writes no file. All statements use this
-compiler, so they share the compiled programs of samplers."""
+"""A compiler that keeps its programs in memory and writes no file. All statements share it, and so
+the compiled programs of samplers."""

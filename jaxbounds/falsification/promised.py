@@ -1,10 +1,8 @@
 """Search for the entries that a claim says exist (`there_is`), for many instances at once.
 
-For each instance, the search has several starting points: the instance's own values of these
-entries, and the values that the statement's `witness` gives. The search also starts from zeros,
-extreme points, draws, and copies of the instance's other entries. From the best starting points,
-gradient steps and random moves decrease the ratio of the sides. The instances with the worst ratios
-get most of the work, because the verdict reports the worst ratio.
+The search starts from the instance's own values, from the statement's `witness`, and from zeros,
+extreme points, draws and copies of other entries. Gradient steps and random moves then decrease lhs
+/ rhs. The worst instances get most of the work, because the verdict reports the worst ratio.
 """
 
 import hashlib
@@ -24,20 +22,17 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Each search may start from this many draws (random points), and from this many extreme points, of
-the sets of the entries that the claim says exist (`there_is`). A larger value finds more witnesses
-(suitable entries) in small sets and takes longer for each instance."""
+"""Each search may start from this many random and this many extreme points of the sets. A larger
+value finds suitable entries in small sets and takes longer."""
 CORNERS = 64
-"""The search for entries that the claim says exist (`there_is`) starts from every corner of their
-sets if there are at most this many corners. A larger number starts longer searches."""
+"""The search starts from every corner of the sets if there are at most this many. A larger number
+takes longer."""
 OPEN = 32
-"""If the search found no witness (values of the `there_is` entries that satisfy the claim) for this
-many instances, further instances get only `FEW` rounds. A larger value spends more time on claims
-that stay undecided.
-"""
+"""After this many instances without suitable entries, further instances get only `FEW` rounds. A
+larger value spends more time on claims that stay undecided."""
 FEW = 6
-"""If the searches for `OPEN` instances found no witness (entries that satisfy the claim), the
-search runs this many rounds for each further instance. A larger number takes longer."""
+"""Rounds for each further instance after `OPEN` searches without success. A larger number takes
+longer."""
 
 
 class Reads(Protocol):
@@ -59,12 +54,7 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The entries that the claim says exist, as the search found them for one instance.
-
-    Attributes:
-        entries: the values of these entries.
-        lost: whether every trial violated a hypothesis.
-    """
+    """The `there_is` entries found for an instance; `lost` if all trials violated a hypothesis."""
 
     entries: list[np.ndarray]
     lost: bool
@@ -76,7 +66,7 @@ class Promises:
     Args:
         statement: a statement with entries that the claim says exist (`there_is`).
         given: the bench, an object that measures instances with all entries.
-        size: the size of the instances (the numbers that give their shapes).
+        size: the numbers that give the instances' shapes.
     """
 
     def __init__(self, statement: Statement, given: Reads, size: Size) -> None:
@@ -90,11 +80,7 @@ class Promises:
 
     @np.errstate(all="ignore")  # an entry that overflows is no witness
     def __call__(self, batch: Instance, /) -> Measured:
-        """Measure all claim versions on instances stacked along a leading axis.
-
-        The control (a deliberately false version) uses the `there_is` entries found for the first
-        form, unless a bound declares a control of its own.
-        """
+        """Measure all claim versions, and the false variant, on stacked instances."""
         forms = len(self.statement.forms)
         columns = [self._column(batch, index, index) for index in range(forms)]
         control = self._column(batch, self._of_control, forms)
@@ -105,7 +91,6 @@ class Promises:
 
     @property
     def _of_control(self) -> int:
-        """The index of the version whose `there_is` entries the control (false version) uses."""
         own = bool(self.statement.control.strip()) and self.statement.is_bound
         return len(self.statement.forms) if own else 0
 
@@ -115,12 +100,12 @@ class Promises:
         return None if self.every is None else len(jax.tree.leaves(self.every)[0])
 
     def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:
-        """Fill each instance with the `there_is` entries that are best for its form (version).
+        """Fill each instance with the `there_is` entries that are best for its claim version.
 
         Args:
             batch: the instances.
-            forms: for each instance, the index of its form. An index equal to the number of forms
-                means the control (a false variant).
+            forms: for each instance, the index of its claim version; the number of versions stands
+                for the false variant.
         """
         sought = np.where(forms == len(self.statement.forms), self._of_control, forms)
         filled = {
@@ -145,10 +130,7 @@ class Promises:
 
     @np.errstate(all="ignore")
     def filled(self, batch: Instance, index: int, /) -> Instance:
-        """Search for the `there_is` entries that favour a form, and return the instances with them.
-
-        A form is one version of the claim.
-        """
+        """Return the instances with the `there_is` entries that favour a claim version."""
         return self._filled(batch, index)[0]
 
     def _filled(self, batch: Instance, index: int) -> tuple[Instance, np.ndarray]:
@@ -169,7 +151,6 @@ class Promises:
         return {name: batch[name] for name in self.sets}
 
     def _found(self, batch: Instance, index: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the best `there_is` entries, and a mask of instances without a finite ratio."""
         if self.every is not None:
             tried = self._of_every(batch, index)
         else:
@@ -181,7 +162,6 @@ class Promises:
         return [leaf[best, each] for leaf in tried.leaves], nothing & tried.outer
 
     def _of_every(self, batch: Instance, index: int) -> Tried:
-        """Try all values of entries in small finite sets, for a few instances at a time."""
         points = jax.tree.leaves(self.every)
         own = jax.tree.leaves(self._own(batch))
         parts, step = [], max(1, MOST // len(points[0]))
@@ -205,7 +185,6 @@ class Promises:
         return evaluated(self.given, self.size, own, leaves, batch, index, outside=outside)
 
     def _climbed(self, batch: Instance, index: int) -> Tried:
-        """Lower the ratio of the sides by descent from several values of the `there_is` entries."""
         if index not in self._descents:
             self._descents[index] = Descent(self.given, self.size, tuple(self.sets), index)
         descent = self._descents[index]
@@ -221,7 +200,6 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Return copies of the batch, one for each start of the entries of `there_is`."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))
@@ -236,16 +214,10 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """Return the entries that the claim says exist, with the values from `witness`."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
-        """Return starting points for the entries that the claim says exist (`there_is`).
-
-        The search's starting points are random draws, extreme points, corners and sparse points of
-        the sets.
-        """
         sets, size = self.sets, self.size
 
         def make(key: jax.Array) -> tuple[Any, Any]:
@@ -310,7 +282,6 @@ def _unstacked(points: Any) -> list[dict[str, Any]]:
 
 
 def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
-    """Return a point with one entry of each float array set to zero."""
 
     def without(leaf: np.ndarray) -> np.ndarray:
         if not np.issubdtype(leaf.dtype, np.floating) or leaf.size < 2:
@@ -323,10 +294,6 @@ def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
 
 
 def _copies(batch: Instance, own: Instance) -> list[dict[str, Any]]:
-    """Return candidate values of the entries that the claim says exist (`there_is`).
-
-    Each candidate copies another entry of the instance, or is the negative of another entry.
-    """
     found = []
     for name, entry in own.items():
         if not isinstance(entry, np.ndarray):

@@ -11,21 +11,14 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""If each doubling of the right side shrinks the changes of log(lhs / rhs) at least by this factor,
-lower-order terms explain the changes. A logarithmic factor between the sides gives changes of
-log(lhs / rhs) that shrink more and more slowly. A larger factor explains more changes by
-lower-order terms.
-"""
+"""Lower-order terms explain changes of log(lhs / rhs) that shrink by this factor for each doubling
+of rhs. A larger factor explains more changes."""
 SLOWLY = 0.9
-"""The limit SETTLES is replaced by SLOWLY if the factors by which the changes of log(lhs / rhs)
-shrink do not rise. A larger limit explains more changes by lower-order terms. For lhs = n^2 + n and
-rhs = n^2, the factor is 0.71.
-"""
+"""Replaces SETTLES if the factors do not rise (n^2 + n against n^2 gives 0.71); a logarithm's
+factors rise. A larger value explains more changes."""
 STAYS = 0.75
-"""The last local exponent comes from the last two sizes. If the last local exponent is at least
-STAYS times as far from one as the fitted exponent, the exponents do not tend to one. A larger STAYS
-makes the library call fewer rates inconsistent.
-"""
+"""The exponents do not tend to one if the last is STAYS times as far from one as the fit. A larger
+STAYS calls fewer rates inconsistent."""
 
 
 class Rate(NamedTuple):
@@ -64,15 +57,12 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""The engine rejects a fitted exponent if the three exponents between the largest neighbouring
-sizes differ from one by more than this. A larger value rejects fewer fits.
-"""
+"""A fit is rejected if the last three exponents between sizes differ from one by more than this. A
+larger value rejects fewer fits."""
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """Return how far the exponent between the last two sizes is from the claimed exponent.
-
-    The result is 0 if the exponents between neighbouring sizes approach the claimed exponent.
+    """Return how far the last exponent is from the claim; 0 if the exponents approach it.
 
     A fitted exponent may agree with the claim only because the small sizes agree.
     """
@@ -89,10 +79,9 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     """Decide whether the exponent of lhs against rhs agrees with the claim.
 
     Args:
-        form: the form (version of the claim), which may give a range of exponents.
+        form: the version of the claim, which may give a range of exponents.
         sense: the claim about the exponent: "at most", "at least" or "exactly" one.
-        m: the measurements of the form (version of the claim). Both sides must be positive, and
-            larger than the error that `evaluate` states.
+        m: the measurements; both sides must be positive, and larger than their stated error.
         sizes: for each instance, the index of its size; the sides grow from the first size to the
             last.
     """

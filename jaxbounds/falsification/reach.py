@@ -1,8 +1,7 @@
 """Measure the range of lhs - rhs near the random draws, for a claim about a mean.
 
-Rare large values may decide a mean, and n draws do not show values rarer than 1/n. The engine
-measures instances just beyond the extremes of each drawn coordinate, because these instances show
-some of the rare values.
+Rare large values may decide a mean, and n draws do not show values rarer than 1/n. Instances just
+beyond the extremes of each drawn coordinate show some of these values.
 """
 
 from collections.abc import Iterator
@@ -15,14 +14,12 @@ from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, le
 
 ENTRIES = 16
 """The engine changes at most this many entries of an array one by one. A larger number finds more
-rare values of lhs - rhs and takes longer.
-"""
+rare values of lhs - rhs and takes longer."""
 BASES = 2
 """Number of drawn instances that the engine moves; a larger number finds more rare values."""
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """Return a coordinate's least and largest value in a batch, and some points beyond."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]

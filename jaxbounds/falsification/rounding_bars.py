@@ -1,9 +1,8 @@
 """Error bars of recorded values: bounds on the changes that rounding alone causes on any platform.
 
-An error bar is the sum of the absolute values of a value's terms, times a few units in the last
-place. `summands` finds the size of the terms for programs that NumPy can run. For a program on the
-host (outside JAX), and for a long program, the library runs the program a few more times. The
-repeated runs use instances near the recorded instances, and round up, down and towards zero.
+An error bar is a few units in the last place of the sum of a value's absolute terms. For a long
+program, or a program outside JAX, repeated runs with perturbed instances and other rounding modes
+estimate the size of the terms.
 """
 
 import contextlib
@@ -28,30 +27,20 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 PRINTED = 1e-13
-"""Relative error of a recorded value, because the record keeps 13 digits. A larger value hides
-larger changes of a formula.
-"""
+"""Relative error of a recorded value, which keeps 13 digits. A larger value hides larger changes of
+a formula."""
 LONGEST, MOST = 100_000, 2**22
-"""NumPy runs a program step by step only up to two limits: LONGEST, the number of executed
-equations, and MOST, the number of entries in an array. A program that exceeds LONGEST or MOST
-instead runs as a whole, on slightly perturbed instances. If LONGEST or MOST is larger, one
-step-by-step run may take minutes."""
+"""NumPy runs a program of at most LONGEST executed equations and MOST entries in each array. If a
+limit is larger, one run may take minutes."""
 HIDDEN = 1e300
-"""The size of terms that the library assumes for a recorded value if a run gave NaN. This size
-makes the value's error bar so wide that every change lies within the bar. A smaller size would
-leave some changes outside the bar.
-"""
+"""The assumed size of terms if a run gave NaN, so that every change lies within the error bar. A
+smaller size would leave some changes outside."""
 OFTEN = 1e-8
-"""Least relative error bar of the values of a program that NumPy does not run step by step.
-Iterative solvers in such a program stop at a relative error of about 1e-9, at a different point on
-each processor. A larger error bar hides larger changes of a formula's value.
-"""
+"""Least relative error bar if NumPy does not run the program step by step: iterative solvers differ
+by 1e-9 between processors. A larger bar hides larger changes."""
 WORST, RESIDUAL = 1e6, 1e-12
-"""WORST is the largest assumed ratio between the terms of a side and the side itself, for programs
-on the host (outside JAX). RESIDUAL is an absolute change of a side that always counts as rounding,
-because the terms of a side may cancel. If WORST or RESIDUAL is larger, the library mistakes more
-jumps of a program for rounding.
-"""
+"""Outside JAX, terms of a side are at most WORST times the side, and a change of RESIDUAL is always
+rounding. Larger values mistake more jumps for rounding."""
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
 _NEAREST = 0
@@ -59,7 +48,7 @@ _NEAREST = 0
 
 
 class Bars(NamedTuple):
-    """The recorded values of one form (version of the claim), with their error bars.
+    """The recorded values of one version of the claim, with their error bars.
 
     Attributes:
         values: the values, keyed by instance and then by name, as in `Verdict.values`.
@@ -87,7 +76,6 @@ def _rounding(mode: int) -> Iterator[None]:
 
 
 def _beside(instance: Instance, seed: int, way: int) -> Instance:
-    """Return an instance with floats perturbed by `MOVED`; floats of few digits stay exact."""
     rng = np.random.default_rng(seed)
 
     def moved(leaf: Any) -> Any:
@@ -106,11 +94,6 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Evaluate an instance again, with perturbed entries and in other rounding modes.
-
-    Yield the evaluated sides and hypotheses, with the relative size of the perturbation. The
-    function skips a perturbed instance on which the program raises.
-    """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):
             yield run(_beside(instance, seed, way)), MOVED
@@ -125,10 +108,6 @@ are these values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
-    """Apply `join` to each number of `one` and the number at the same place of `other`.
-
-    A number without a counterpart in `other` stays unchanged.
-    """
 
     def both(a: dict[str, Numbers], b: dict[str, Numbers]) -> dict[str, Numbers]:
         fits = lambda n: n in b and len(b[n]) == len(a[n])
@@ -143,12 +122,10 @@ def _apart(a: float, b: float) -> float:
 
 
 def _largest(row: Row) -> Row:
-    """Return a row with the absolute values of its numbers."""
     return _joined(row, row, lambda a, _: abs(a) if math.isfinite(a) else 0.0)
 
 
 def _by_moves(bench: Bench, few: Few) -> Found:
-    """Estimate how large the terms of a program's sums are, from runs on perturbed instances."""
     reader = bench.reader(few.size)
     run: Run = bench.watch.calls(reader)
     if not bench.statement.host:
@@ -169,16 +146,10 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 
 
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
-    """Return the sizes of terms that explain how the recorded values change under a perturbation.
+    """Return the sizes of terms that explain how a perturbation changes values.
 
-    If a change is too large for rounding, the function returns the size zero for it. The code of a
-    claim that runs outside JAX may jump at an exact number, such as ceil(log2(x)) at x = 4. A small
-    perturbation of such an input crosses the jump, but rounding on another platform does not.
-
-    Args:
-        value: the recorded values of the sides and functions on the instance.
-        moved: the change of each value on the perturbed instance.
-        step: the relative amount by which the library perturbed the instance.
+    Too large a change gets the size zero: a small perturbation may cross a jump, such as
+    ceil(log2(x)) at x = 4, but rounding on another platform does not.
     """
 
     def sizes(numbers: dict[str, Numbers], far: dict[str, Numbers]) -> dict[str, Numbers]:
@@ -236,7 +207,6 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """Return `scale`, or `HIDDEN` if rounding moved the value by more than `UNITS * scale`."""
     return HIDDEN if moved > UNITS * scale else scale
 
 
@@ -249,13 +219,7 @@ def _bar(value: float, scale: float) -> float:
 def noted_with_bars(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[Bars, ...]:
-    """Return the recorded values of each form (version of the claim), with their error bars.
-
-    Args:
-        statement: a statement of a claim of any kind.
-        seed: the seed of the random draws.
-        programs: the compiler, with or without a folder that stores random draws.
-    """
+    """Return the recorded values of each version of the claim, with their error bars."""
     values: list[Row] = []
     bars: list[Row] = []
     with float64_on_cpu():

@@ -17,7 +17,6 @@ from jaxbounds.programs.interpreted import once
 
 
 def _exists(name: str) -> bool:
-    """Return whether a full name like "package.module.name" names an existing module or object."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -64,10 +63,7 @@ def _of_errata(paper: Paper) -> Iterator[str]:
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """Yield faults of errata with two readings.
-
-    The forms of an erratum's first, false reading must fail.
-    """
+    """Yield faults of errata with two readings; versions of the first, false reading must fail."""
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):
@@ -83,7 +79,6 @@ def _of_readings(paper: Paper) -> Iterator[str]:
 
 
 def _missed(statement: Statement, stored: Counterexample) -> list[str]:
-    """Return the paper's hypotheses that a counterexample does not satisfy."""
     assert stored.meets is not None
     with float64_on_cpu():
         instance = as_arrays(dict(stored.instance))
@@ -111,14 +106,14 @@ def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
 def problems_of(paper: Paper) -> tuple[str, ...]:
     """Return the faults in a paper's declarations, one sentence for each fault.
 
-    The result is empty if there are no faults. The rules are:
+    The rules are:
 
     - Every item of the paper has a statement, an erratum, a definition in code, or a reason for its
       omission.
-    - The paper lists its errata by kind, the gravest kind first. The evidence that an erratum
-      names exists.
-    - If an erratum names a statement as its evidence, a form (claim version) of the statement
-      cites the erratum.
+    - The paper lists its errata by kind, the gravest kind first. The evidence that an erratum names
+      exists.
+    - If an erratum names a statement as its evidence, a form (claim version) of the statement cites
+      the erratum.
     - If the paper has a citation, each printed form names the form's place in the paper.
     - A counterexample meets all assumptions of the paper.
 

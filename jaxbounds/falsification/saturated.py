@@ -20,17 +20,8 @@ def saturated(
 ) -> str:
     """Return a reason if the sides agree only by saturation at the entries that a search found.
 
-    The reason applies if ball arithmetic does not find the sides equal at the promised entries
-    (`there_is`), while floats find them equal at all moved entries. At a true equality, unlike at
-    saturation, floats find different sides at moved entries.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: all instances measured so far.
-        column: the measurements of one form (version of the claim) on all instances.
-        index: the index of the form among the statement's forms (versions of the claim).
-        form: the form, a claim version that says that entries exist.
-        referee: the referee (ball arithmetic).
+    At saturation, unlike at a true equality, floats find equal sides at all moved entries, and ball
+    arithmetic does not find them equal.
     """
     statement, m = bench.statement, column.measured
     if statement.host:

@@ -1,10 +1,8 @@
 """Compare the sides of a claim relative to the size of the terms that they sum.
 
-A side may be zero, or small relative to its terms. If a side is small relative to its terms,
-rounding determines its digits, and the ratio of the sides means nothing. `summands` computes the
-size s of the terms with the claim's own program. The error bar is a few units of rounding of the
-size s, and s replaces a side that is zero. The engine computes the size s of the terms only for
-instances that seem to violate the claim, or at which a side is zero.
+Rounding determines the digits of a side that is small relative to its terms. `summands` computes
+the size of the terms; the error bar is a few units of rounding of this size, which also replaces a
+zero side.
 """
 
 import contextlib
@@ -27,55 +25,41 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 LONGEST = 10_000
-"""The engine computes the terms that a program sums only if the program executes at most this many
-operations. A larger number allows programs that take seconds.
-"""
+"""The engine computes the terms of a program that executes at most this many operations. A larger
+number allows programs that take seconds."""
 TOO_LONG = (
     f"a program of more than equations={LONGEST} takes too long in NumPy. Try a shorter evaluate"
 )
 MOST = 2**21
-"""The engine computes the terms of a program only if each array in the program has at most this
-many numbers. The engine holds each array in five runs of the program at once, so a larger limit
-takes more memory.
-"""
+"""The engine computes the terms only if each array has at most this many numbers. A larger limit
+takes more memory, because five runs are held at once."""
 FIRST = 64
-"""The engine first checks the largest violations at one size, at most this many for each version of
-the claim. If one of the largest violations is more than rounding, the engine skips the smaller
-violations. A larger number takes longer.
-"""
+"""The engine first checks this many of the largest violations; if one is real, it skips the others.
+A larger number takes longer."""
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
-number finds more wrong entries and takes longer.
-"""
+number finds more wrong entries and takes longer."""
 NEARLY = 0.99
 """The sides of an instance count as equal if their ratio is above this value. A larger value counts
-fewer instances as having equal sides.
-"""
+fewer instances as having equal sides."""
 SHAKES = 16
-"""If the program has jumps or branches on floats, a violation must persist in this many runs with
-other roundings. A larger number catches more violations that are only rounding: if rounding decides
-a branch at random, the runs miss one violation in 2^SHAKES.
-"""
+"""If the program has jumps, a violation must persist in this many runs with other roundings. A
+larger number excludes more false violations; one in 2^SHAKES remains."""
 NEARBY = 1e-6
-"""If the sides of a bound differ by more than this multiple of 1 + the instance's largest entry,
-the difference is more than rounding. The engine applies this threshold only to bounds with a
-positive right side. A larger multiple makes the engine measure more violations again.
-"""
+"""A difference of the sides above this multiple of 1 + the largest entry is more than rounding, if
+rhs is positive. A larger multiple measures more violations again."""
 
 
 class Judged(NamedTuple):
-    """The compared sides of one form (claim version) on some instances, relative to their summands.
+    """The compared sides of a claim version on some instances, relative to their terms.
 
     Attributes:
         value: the comparison of the sides (their ratio, for a bound), as in `Measured.value`.
-        low: the least ratio (for an identity: difference) that the errors allow, as in
-            `Measured.low`.
-        high: the greatest ratio (for an identity: difference) that the errors allow, as in
-            `Measured.high`.
+        low: the least value that the errors allow.
+        high: the greatest value that the errors allow.
         tells: whether the comparison decides the claim, because the error that `evaluate` states is
             small relative to the terms.
-        scale: the size of the terms of both sides; for an identity, the largest size over all
-            entries.
+        scale: the size of the terms of both sides; for an identity, the largest over all entries.
     """
 
     value: np.ndarray
@@ -96,7 +80,6 @@ def _has_terms(statement: Statement) -> bool:
 
 
 def _is_long(program: Any) -> bool:
-    """Return whether a program would take NumPy too long or too much memory."""
     work, arrays = executed(program), (v for eqn in equations(program) for v in eqn.outvars)
     most = max((math.prod(getattr(v.aval, "shape", ())) for v in arrays), default=0)
     return most > MOST or (math.isfinite(work) and work > LONGEST)
@@ -118,10 +101,7 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
 
 
 def _traced(bench: Bench, size: Size, batch: Instance) -> tuple[Any, Any]:
-    """Trace the program that evaluates a batch; searches for suprema become values at points.
-
-    Returns:
-        The traced program, and its argument.
+    """Trace the program that evaluates a batch; suprema may become values at points.
 
     Raises:
         NotInterpreted: if the program has too many operations for a run in NumPy.
@@ -204,11 +184,6 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Replace doubtful measurements by a second measurement.
-
-    The result is `again` at the instances where only `one` shows a violation, and `one` at all
-    other instances.
-    """
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
@@ -229,10 +204,10 @@ def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> n
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
-    """Measure one form (version of the claim) on some instances, relative to the sides' terms.
+    """Measure one claim version on some instances, relative to the size of the sides' terms.
 
     Rounding may decide a jump, such as a floor or a comparison. A violation therefore counts only
-    if other roundings keep it and change the sides by less than the violation.
+    if it persists under other roundings.
 
     Raises:
         NotInterpreted: if NumPy cannot run the claim's program.
@@ -261,10 +236,6 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Return a mask of the violations that may be rounding.
-
-    If `large` is set, the mask marks all violations.
-    """
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
@@ -276,11 +247,9 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
-    """Choose a few instances at which one side of a bound is zero and the other side is smallest.
+    """Choose instances with one zero side and a small other side, if no instance has equal sides.
 
-    The function chooses instances only in two cases. Either the claim names an equality case
-    (instance with equal sides) that no measured instance reaches, or both sides are zero at all
-    instances. The engine can falsify a zero side only by adding a share of its terms.
+    The share of a zero side is zero, so only a share of its terms can make the claim false.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))
@@ -293,7 +262,6 @@ def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
 
 
 def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) -> np.ndarray:
-    """Choose instances of an identity of arrays at which a single entry may be wrong."""
     rows = np.flatnonzero(m.counted & (m.value <= bench.statement.tolerance))
     if not len(rows):
         return rows
@@ -310,11 +278,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """Return the measurements of one form (claim version) at one size, and the size of the terms.
-
-    The function measures doubtful violations relative to the terms of the sides. If `large` is
-    true, the function measures all violations relative to the terms.
-    """
+    """Measure doubtful (or all) violations relative to the terms; return the terms' size."""
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best `there_is` entries
         promises = bench.promises(size)
@@ -365,14 +329,9 @@ def _looked_at(
 
 
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
-    """Measure doubtful instances again; errors are relative to the terms that both sides add up.
+    """Measure doubtful instances again, with errors relative to the terms that both sides sum.
 
-    Return the columns of measurements. A form is one version of the claim. A column holds a form's
-    measurements.
-
-    The column of the control (a false variant) stays unchanged. All columns stay unchanged if NumPy
-    cannot run the claim's program. Entries that the claim says exist (`there_is`) have the best
-    values that the search found.
+    All measurements stay unchanged if NumPy cannot run the claim's program.
     """
     if bench.statement.relation == "->" and not bench.statement.host:
         return [_of_limit(bench, pool, column, form) for form, column in enumerate(columns)]
@@ -406,12 +365,9 @@ def _size_with_moving_axis(
 ) -> float:
     """Return how large the summands are in the sides of a claim about a limit.
 
-    The axis that tends to infinity is an argument of the traced program. If the axis were static,
-    Python would compute its sums before the trace, and the program would hold no summands.
-
-    Returns:
-        The largest sum of absolute summands; NaN if `evaluate` needs the axis as a number, for
-        example for a shape.
+    The limit's parameter is an argument of the traced program; Python would compute sums over a
+    static parameter before the trace. The result is NaN if `evaluate` needs the parameter as a
+    number.
     """
     (axis, _), *_ = statement.towards.items()
 
@@ -430,10 +386,7 @@ def _size_with_moving_axis(
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
-    """Measure a form (version of the claim) at all sizes.
-
-    The function measures all violations relative to the terms of the sides.
-    """
+    """Measure all violations of a claim version relative to the terms of the sides."""
     if not is_looked_at(bench.statement):
         return column
     return _of_form(bench, pool, column, form, large=True)
@@ -465,7 +418,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
-    """Measure one form (a version of the claim) on one instance, with a second look at rounding."""
+    """Measure a claim version on an instance; if in doubt, relative to the terms of the sides."""
     batch = batch_of(instance)
     m = first = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):

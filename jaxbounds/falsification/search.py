@@ -1,8 +1,7 @@
 """Search for the instance with the worst ratio, from given starting points.
 
-Each search maximises the score of one form (version of the claim): log(ratio), or the ratio itself
-if it is not positive. The search projects every candidate onto the hypotheses, and keeps the best
-candidate that counts as evidence. The result is a lower estimate of the supremum.
+Each search maximises log(ratio), or the ratio itself if it is not positive, and projects every
+candidate onto the hypotheses. The result is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +24,9 @@ class Found(NamedTuple):
     """The result of a search for the worst instance from one starting point.
 
     Attributes:
-        best: the worst instance that counts as evidence; the starting point if no instance counts.
-        accepted: the number of steps of the search that led to a worse instance.
-        met: the number of steps of the search that led to an instance that meets the hypotheses.
+        best: the worst instance that counts as evidence; else the starting point.
+        accepted: the number of steps that led to a worse instance.
+        met: the number of steps that led to an instance that meets the hypotheses.
     """
 
     best: Instance
@@ -36,18 +35,14 @@ class Found(NamedTuple):
 
 
 Slopes = tuple[Any, Any, list[Any]]
-"""The tuple (the score of a claim's form, the claim's evaluated or compared sides, the score's
-gradient along the float leaves).
-"""
+"""The tuple (score, evaluated or compared sides, gradient of the score along the float arrays)."""
 
 LOWEST = 1e3
-"""The score of an instance falls by this number if the ratio of its sides is not positive. The
-number exceeds the logarithm of every positive float64 ratio; a smaller number would rank some
-positive ratios lower."""
+"""A score falls by this number if lhs / rhs is not positive. It exceeds log(ratio) of every
+float64; a smaller number would rank some positive ratios lower."""
 LEARNING_RATE = 0.1
-"""Length of the first step of gradient ascent, relative to the root mean square of each leaf
-(array). A larger step moves faster and overshoots narrow maxima.
-"""
+"""Length of the first step of gradient ascent, relative to the root mean square of each array. A
+larger step moves faster and overshoots narrow maxima."""
 
 
 def _is_float(leaf: Any) -> bool:
@@ -64,17 +59,11 @@ def _better(score: Any, counted: Any, best: Any) -> Any:
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance is evidence, but no violation that rounding may explain."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
-    """Return a function from an instance and a form's index to the form's score and gradient.
-
-    The search maximises the score. A form is one version of the claim.
-
-    For a bound, the function computes only the sides of the form with the given index.
-    """
+    """Return a function from (instance, index of a claim version) to a score and its gradient."""
     bound = statement.is_bound
     look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)
 
@@ -115,10 +104,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Return a function that computes the scores and slopes of instances, each for one form.
-
-    The function also returns a mask of the instances that count as evidence.
-    """
+    """Return a function that computes (scores, mask of the evidence, gradients) of instances."""
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:
@@ -136,8 +122,6 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
 
 
 class _Flat:
-    """A matrix with the float arrays of all chains (runs of the search), one row for each chain."""
-
     def __init__(self, leaves: Sequence[np.ndarray]) -> None:
         self.moving = _moving(leaves)
         self._shapes = [leaves[i].shape for i in self.moving]
@@ -155,7 +139,6 @@ class _Flat:
         return [x[:, first:last].reshape(shape) for first, last, shape in ends]
 
     def scale(self, x: np.ndarray) -> np.ndarray:
-        """Return, for each column, the root mean square of the leaf array that holds the column."""
         mean = np.add.reduceat(x**2, self._ends[:-1], axis=1) / self._sizes
         return np.maximum(np.sqrt(mean), 1e-3)[:, self._of]
 
@@ -165,14 +148,13 @@ def gradient_search(
 ) -> Callable[..., Found]:
     """Return a search by Adam with a cosine schedule and steps relative to each float array's size.
 
-    All chains (runs of the search) run together. A chain may instead take steps relative to each
-    entry, which is a search in logarithms. JAX compiles only the gradient, because a loop of all
-    steps would take longer to compile than to run.
+    All runs of the search advance together. A run may instead take steps relative to each entry,
+    which is a search in logarithms. JAX compiles only the gradient, because a loop of all steps
+    would take longer to compile than to run.
 
     Args:
-        along: a function that computes the scores and gradients of all chains (runs of the search),
-            made by `leading`.
-        back: the function that projects the chains' instances onto the hypotheses.
+        along: a function made by `leading`, which computes scores and gradients.
+        back: the function that projects instances onto the hypotheses.
         steps: the number of steps of the search.
     """
     first, second = 0.8, 0.95  # decays of the moments (Kingma and Ba 2015, Algorithm 1)
@@ -212,12 +194,11 @@ def gradient_search(
 def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for discrete or nonsmooth statements.
 
-    All chains (runs of the search) run together. A move copies an array, or a random fifth of its
-    entries, from other drawn instances; or the move adds sparse Gaussian noise of random size. A
-    chain accepts a move that raises the score.
+    A move copies an array, or a random fifth of its entries, from other drawn instances, or adds
+    sparse Gaussian noise of random size. A run accepts a move that raises the score.
 
     Args:
-        score: the function that scores the instances of all chains.
+        score: the function that scores the instances of all runs.
         donors: the drawn instances, stacked; moves copy arrays and entries from them.
         steps: the number of steps.
     """
@@ -249,11 +230,10 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 
 
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
-    """Return a search by random moves, for statements that run on the host (outside JAX).
+    """Return a search by random moves, for statements that run outside JAX.
 
-    A move changes about one entry, a fifth of the entries, or all entries of a leaf. The move
-    copies new entries from another drawn instance, or adds a Gaussian of a random size to floats.
-    The search accepts a move that raises the score.
+    A move changes about one entry, a fifth of the entries, or all entries of an array. New entries
+    come from another drawn instance, or from a Gaussian of random size.
     """
     one, project = measure(statement, size), projection(statement, size)
 

@@ -1,8 +1,4 @@
-"""Check a violation before the verdict `fails`.
-
-The engine measures the instance alone, perturbs the instance a little, and lets ball arithmetic
-decide.
-"""
+"""Check a violation before the verdict `fails`: alone, perturbed, and in ball arithmetic."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -29,49 +25,37 @@ from jaxbounds.falsification.wording import in_words
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""Rounding may always explain a relative violation up to this value. If the value is larger, more
-violations count only if ball arithmetic confirms them.
-"""
+"""Rounding may always explain a relative violation up to this value. A larger value lets fewer
+violations count without ball arithmetic."""
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
-"""The engine perturbs the floats of an instance MOVED times. Half of the perturbations change an
-entry by up to ULPS units in the last place. The other half of the perturbations change an entry x
-by up to ULPS NEAR |x|, like the rounding of a sum with larger numbers. Larger values mistake more
-violations for rounding.
-"""
+"""The engine perturbs an instance MOVED times, half by up to ULPS units in the last place. The
+other half moves an entry x by up to ULPS NEAR |x|, like the rounding of a larger sum. Larger
+values mistake more violations for rounding."""
 ROOT = 2.0**-26
-"""If the instance's entries are near 1, a side of the claim up to this absolute value may be the
-square root of a rounding error. A larger value mistakes more violations for rounding.
-"""
+"""Sides up to this absolute value may be square roots of rounding errors, for entries near 1. A
+larger value mistakes more violations for rounding."""
 LARGE = 1e6
-"""The engine estimates the rounding error of the sides from the instance's largest entry, but takes
-the entry as at most this number. A larger entry may have other units than the sides. A larger
-number mistakes more violations for rounding.
-"""
+"""The rounding error of the sides is estimated from the largest entry, but at most from this
+number. A larger number mistakes more violations for rounding."""
 ALONE = 0.5
-"""The engine measures a violating instance again, alone and projected onto the hypotheses. The
-violation may then be smaller by this share. A larger share accepts violations whose sizes differ
-more between compilers.
-"""
+"""A violation may shrink by this share if the instance is measured alone or projected. A larger
+share accepts violations whose sizes differ more between compilers."""
 CERTAIN = 1e3
-"""A violation counts only if it exceeds this multiple of the error of a coarse operation. A coarse
-operation rounds to fewer digits than float64. A larger multiple leaves more violations undecided.
-"""
+"""A violation must exceed this multiple of the error of an operation with fewer digits than
+float64. A larger multiple leaves more violations undecided."""
 SMALLER = 2.0
 """The advice about rounding proposes sets with entries up to this absolute value. A larger value
 proposes larger sets, in which terms cancel to fewer digits."""
 BESIDE = 1e-9
-"""Rounding may move an instance out of its set by this share of max(1, largest entry). If the share
-is larger, the engine asks the referee (ball arithmetic) about more projected instances.
-"""
+"""Rounding may move an instance out of its set by this share of max(1, largest entry). A larger
+share makes ball arithmetic decide more projected instances."""
 DEAR = 1e-2
-"""A relative violation above this value needs no second measurement if the statement runs on the
-host (outside JAX). A larger value measures more violations again.
-"""
+"""Outside JAX, a relative violation above this value needs no second measurement. A larger value
+measures more violations again."""
 
 
 TRUE = "the claim is true on this instance"
-"""The reason that `jaxbounds.certify` gives if no disproof exists because the instance satisfies
-the claim."""
+"""The reason that `jaxbounds.certify` gives if the instance satisfies the claim."""
 FLOATS_ONLY = (
     "these floats certainly violate the form, but rounding may have moved the floats out of the "
     "hypotheses"
@@ -88,7 +72,6 @@ def cure(statement: Statement, /) -> str:
 
 
 def _smaller(statement: Statement) -> list[str]:
-    """Return the advice to make a statement's first large set smaller; empty without large sets."""
     sets: Mapping[str, Any] = statement.over or {}
     for name, one in sets.items():
         given = vars(one) if is_dataclass(one) else {}
@@ -105,7 +88,7 @@ def _smaller(statement: Statement) -> list[str]:
 
 
 class Referee(NamedTuple):
-    """The answer of the referee (ball arithmetic) about one version of the claim on an instance.
+    """The answer of ball arithmetic about one version of the claim on an instance.
 
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" if ball arithmetic (the
@@ -135,11 +118,11 @@ class Referee(NamedTuple):
 
 
 Asked = Callable[[Statement, Form, Instance, Size], Referee]
-"""A referee: a function that judges a form (version of the claim) on an instance of a size."""
+"""A function that asks ball arithmetic about a claim version on an instance."""
 
 
 def remembering(referee: Asked, /) -> Asked:
-    """Return a referee (judge by ball arithmetic) that stores its answers, which take seconds."""
+    """Return a function that stores the answers of ball arithmetic, which take seconds."""
     known: dict[Any, Referee] = {}
 
     def asked(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
@@ -207,9 +190,9 @@ def stands(
 
     Args:
         bench: the bench, an object that measures instances.
-        form: a form (version of the claim) that fails.
-        found: a violating instance, its shapes (size), and its ratio of the sides.
-        referee: the referee (ball arithmetic), which decides whether tiny violations are rounding.
+        form: the version of the claim that fails.
+        found: a violating instance, the numbers that give its shapes, and its ratio of the sides.
+        referee: ball arithmetic, which decides whether tiny violations are rounding.
     """
     index = [f.name for f in bench.statement.forms].index(form.name)
     instance, size, value = found
@@ -250,7 +233,6 @@ def stands(
 
 
 def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: float) -> bool:
-    """Return whether most of a violation disappears at an instance in the hypotheses."""
     # One entry of an identity may differ beside larger entries.
     values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
     least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
@@ -271,8 +253,8 @@ class _There:
 def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
     """Return a copy of the statement for projected instances, which meet the hypotheses exactly.
 
-    The result is None if the projection runs on the host (outside JAX), or if the statement
-    says that entries exist (`there_is`).
+    The result is None if the projection runs outside JAX, or if the statement says that entries
+    exist (`there_is`).
     """
     if statement.there_is is not None:
         return None
@@ -297,13 +279,7 @@ def is_at_projected(statement: Statement, /) -> bool:
 def _exactly_there(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
-    """Return ball arithmetic's answer at the instance projected onto the hypotheses.
-
-    The referee is a second check of a violation, which computes both sides in ball arithmetic.
-
-    If the projection runs outside JAX, the function returns `said`, the referee's answer at the
-    original instance.
-    """
+    """Return ball arithmetic's answer at the projection; `said` if the projection is not in JAX."""
     exact = at_projected(statement, instance, size)
     if exact is None:
         return said
@@ -316,10 +292,7 @@ def _exactly_there(
 def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Return whether ball arithmetic attributes a violation to rounding.
-
-    The arithmetic evaluates the instance projected onto the hypotheses.
-    """
+    """Return whether ball arithmetic finds the claim true at the projected instance."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and said.clears
 
@@ -379,16 +352,9 @@ def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> I
 
 
 def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) -> bool:
-    """Return whether the error of a coarse operation may explain a violation.
+    """Return whether an operation with fewer digits than float64 may explain a violation.
 
-    A coarse operation rounds to fewer digits than float64.
-
-    The rounding error of a coarse operation is relative to the size of the terms, which may cancel.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        index: the index of a form (version of the claim) that fails.
-        found: a violating instance, its shapes (size), and its ratio of the sides.
+    Its rounding error is relative to the size of the terms, which may cancel.
     """
     statement, coarsest = bench.statement, bench.watch.coarsest
     instance, size, value = found
@@ -409,10 +375,7 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
 
 
 def _infinite_sides(bench: Bench, index: int, instance: Instance, size: Size) -> str:
-    """Return the infinite side of a bound at an instance, "lhs" or "rhs"; empty if both are finite.
-
-    The side may be infinite by overflow alone.
-    """
+    """Return the name of a bound's infinite side, or ""; the side may be infinite by overflow."""
     found = bench.one(instance, size).column(index)
     smaller, larger = ("rhs", "lhs") if bench.statement.relation == ">=" else ("lhs", "rhs")
     sides = {smaller: found.lhs, larger: found.rhs}

@@ -14,21 +14,17 @@ Judge = Callable[[list[Instance]], np.ndarray]
 violation."""
 
 UNROUND = 9
-"""The complexity score that the engine gives to an entry with more than two decimals. A larger
-number makes the engine remove an entry with more decimals even at the cost of more nonzero entries.
-"""
+"""The complexity of an entry with more than two decimals. A larger number removes decimals even at
+the cost of more nonzero entries."""
 SMALL = 0.1
-"""Size below which an entry is also rounded to one or two digits. A larger size makes the engine
-round more entries and try more instances.
-"""
+"""Size below which an entry is also rounded to one or two digits. A larger size rounds more
+entries."""
 DECADES = range(1, 13)
-"""Powers of ten by which `enlarged` scales an instance. A longer range can enlarge smaller
-instances, and measures more instances.
-"""
+"""Powers of ten by which `enlarged` scales an instance. A longer range enlarges smaller instances
+and takes longer."""
 
 
 def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
-    """Yield simpler instances: whole arrays rounded, then single entries set to zero or rounded."""
     moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
 
     def replaced(name: str, leaf: np.ndarray) -> dict[str, np.ndarray]:
@@ -55,10 +51,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return an entry's complexity: 0 for zero, and 1 to 3 for entries with 0 to 2 decimals.
-
-    A small entry of one or two digits, such as 0.0012, has the complexity 4 or 5.
-    """
+    """Return 0 for zero, 1 to 3 for 0 to 2 decimals, 4 or 5 for small entries like 0.0012."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):
@@ -96,10 +89,7 @@ def is_round(instance: Instance, /) -> bool:
 
 
 def enlarged(instance: Instance, /) -> Iterator[Instance]:
-    """Yield copies of an instance that are larger by powers of ten.
-
-    In a copy all floats are larger, or two arrays of one shape are further apart.
-    """
+    """Yield copies with all floats larger, or two arrays further apart, by powers of ten."""
     flat = flatten(instance)
     moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
     for decade in DECADES:
@@ -117,19 +107,15 @@ def enlarged(instance: Instance, /) -> Iterator[Instance]:
 
 
 def share(amount: float, /) -> float:
-    """Return the least violation that a shrunk instance must have.
-
-    The least violation is 0.1, or half of the original instance's violation if the half is smaller.
-    """
+    """Return the least violation of a shrunk instance: 0.1, or half of the original violation."""
     return min(0.1, 0.5 * amount)
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """Return the simplest failing instance that the shrinking finds.
+    """Return the simplest failing instance that the shrinking finds, with unchanged shapes.
 
-    The violation of the result is at least 0.1, or at least half of the violation of the given
-    instance. A simpler instance has rounder numbers and fewer nonzero entries. The shapes of the
-    instance's arrays stay unchanged.
+    A simpler instance has rounder numbers and fewer nonzero entries. Its violation is at least
+    `share` of the given instance's violation.
     """
     flat = flatten(instance)
     floor = share(float(judge([unflatten(flat)])[0]))

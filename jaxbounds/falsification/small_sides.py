@@ -1,10 +1,8 @@
 """Judge a claim again without the instances whose violations are rounding of small sides.
 
-If a cancelled difference has a rounding error of 1e-16, its square root has an error of 1e-8.
-Because of this error, floats violate a true bound at instances with small sides, and a search moves
-towards these instances. Ball arithmetic decides whether the violations at small sides are rounding.
-If all violations at small sides are rounding, the engine draws and searches a second time, among
-instances with a side of at least `LEAST`.
+The square root of a cancelled difference with error 1e-16 has error 1e-8, so floats violate a true
+bound at small sides, and a search moves there. If ball arithmetic finds only rounding there, the
+engine repeats the draws and searches with sides of at least `LEAST`.
 """
 
 from collections.abc import Mapping
@@ -23,34 +21,23 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""If rounding explains all violations at small sides, the engine judges again, only at instances
-whose larger side is at least this value. If a side of this size is the square root of a cancelled
-difference, its error is about 1e-13. A larger value excludes more instances with small sides.
-"""
+"""The repeated judgement needs a larger side of at least this value, so that square roots have
+errors of 1e-13. A larger value excludes more instances."""
 ASKED = 12
-"""The referee (ball arithmetic) decides at most this many violating instances. Each decision by
-ball arithmetic takes tenths of seconds, so a larger number takes longer."""
+"""Ball arithmetic decides at most this many violations, each in tenths of seconds. A larger number
+takes longer."""
 TINY = 1e-150
-"""Products of two numbers up to this absolute value lose digits or are zero in float64. If this
-value is larger, more wrongly accepted controls (deliberately false variants) are attributed to lost
-digits."""
+"""Products of numbers up to this absolute value lose digits in float64. A larger value blames lost
+digits for more false variants that no rule rejects."""
 TRY_ZERO = "Try the relation '=' and false=[1.0]"
-"""The advice for a claim whose two sides are zero, because a multiple of zero is no false
-variant."""
+"""The advice for a claim whose two sides are zero, because a multiple of zero is no false variant.
+"""
 NAME = f"a side is at least {LEAST:g}"
 """The name under which a verdict lists the hypothesis that a side is at least LEAST."""
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Return whether all violations have small sides, and tested violations are only rounding.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: the pool of all measured instances.
-        column: the measurements of one form (version of the claim) on all instances.
-        form: a form (version of the claim) that floats violate.
-        referee: the referee (ball arithmetic), which judges at most `ASKED` violations.
-    """
+    """Return whether all violations have small sides, and tested violations are only rounding."""
     statement, m = bench.statement, column.measured
     if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:
         return False
@@ -71,13 +58,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 
 def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
-    """Return why no changed side is false, if both sides are zero in floats; else empty.
-
-    Args:
-        statement: the statement.
-        pool: the pool of measured instances.
-        column: the measurements of a form (version of the claim) on all instances.
-    """
+    """Return why no changed side is false, if both sides are zero in floats; else empty."""
     m = column.measured
     sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))[m.counted]
     if statement.kind in ON_AVERAGE or not len(sides) or not np.all(sides <= TINY):
@@ -94,8 +75,6 @@ def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
 
 @dataclass(frozen=True)
 class _LargeSides:
-    """A statement's hypotheses, and the hypothesis that a side of the claim is at least `LEAST`."""
-
     statement: Statement
     own: Hypotheses | None
 

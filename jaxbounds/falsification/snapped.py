@@ -1,8 +1,7 @@
-"""Round the entries of instances at which the sides of a bound have a ratio near one.
+"""Round the entries of instances at which the sides of a bound nearly agree.
 
-A search ends near an equality case (an instance with equal sides), but its floats miss the case by
-rounding. An instance with rounded entries is often exactly the equality case, for example at unit
-vectors.
+A search misses equality by rounding, but the instance with rounded entries often has exactly equal
+sides, for example at unit vectors.
 """
 
 import functools
@@ -17,24 +16,23 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, is_float
 
 ROWS = 8
-"""At each size, the search for equality cases rounds at most this many instances. A larger number
-finds more equality cases and takes longer."""
+"""At each choice of shapes, the search rounds at most this many instances. A larger number finds
+more equalities and takes longer."""
 NEARLY = 0.9
-"""The search for equality cases rounds an instance's entries if the ratio of the sides is at least
-this value. A smaller value also rounds instances whose sides differ more."""
+"""The search rounds an instance's entries if lhs / rhs is at least this value. A smaller value
+rounds more instances."""
 EQUAL = 1e-12
-"""Largest difference of a kept instance's ratio of the sides from one. A larger value accepts
-instances farther from equality."""
+"""Largest difference of a kept instance's lhs / rhs from one. A larger value accepts instances
+farther from equality."""
 GRIDS = (1.0, 2.0, 8.0)
-"""The search rounds entries in two ways: to multiples of 1 / grid, and to multiples of (the
-instance's largest entry) / grid. More grids find more equality cases."""
+"""The search rounds entries to multiples of 1 / grid, and of (largest entry) / grid. More grids
+find more equalities."""
 LARGE = 2**22
-"""The search skips a size whose rounded instances would take more than this many bytes. If the
-number is larger, the search also rounds instances with more entries."""
+"""The search skips instances that would take more than this many bytes. A larger number rounds
+larger instances."""
 
 
 def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
-    """Round the entries of each instance to a grid, which may be relative to the largest entry."""
     axes = tuple(range(1, leaf.ndim))
     largest = np.max(np.abs(leaf), axis=axes, keepdims=True, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0) if relative else 1.0
@@ -42,10 +40,6 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
 
 
 def _first_entry(leaf: Leaf) -> Leaf:
-    """Set all entries of an array to zero except the first entry.
-
-    The first entry gets the array's largest absolute value.
-    """
     found = np.zeros_like(leaf)
     flat, own = found.reshape(len(leaf), -1), leaf.reshape(len(leaf), -1)
     flat[:, :1] = np.max(np.abs(own), axis=1, keepdims=True, initial=0.0)
@@ -53,11 +47,9 @@ def _first_entry(leaf: Leaf) -> Leaf:
 
 
 def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
-    """Set arrays to zero, and add to the pool the instances that then speak against the claim.
+    """Set arrays to zero, alone and together, and keep the instances that speak against the claim.
 
-    An instance speaks against the claim if a side is NaN, if the sides violate the claim, or if
-    they are equal and the claim is strict. The function sets each array alone to zero, and then all
-    arrays together.
+    Such an instance has a NaN side, violates the claim, or has equal sides in a strict claim.
     """
     statement = bench.statement
     if statement.over is None or statement.host or statement.there_is is not None:
@@ -93,8 +85,7 @@ def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
 def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
     """Add instances with round entries and equal sides (up to rounding) to the measured instances.
 
-    The function rounds the entries of the instances with the largest ratios. For a strict claim it
-    also adds rounded instances at which both sides are zero.
+    For a strict claim, the function also adds rounded instances at which both sides are zero.
     """
     statement = bench.statement
     exact = statement.is_bound and statement.kind not in ON_AVERAGE and not statement.estimates

@@ -1,7 +1,7 @@
 """Measure identities at special points: integers, halves, ties, zeros, equal rows.
 
-A draw from a continuous distribution is a special point with probability zero. The engine changes
-random draws into special points, and then projects these points onto the hypotheses.
+A draw from a continuous distribution is such a point with probability zero, so the engine changes
+random draws.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,17 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row_copied, vertex
 
 BATCHES = 2
-"""Number of batches of special points (instances with zeros, equal entries or vertices) at each
-size; more batches find rarer combinations."""
+"""Number of batches of special points at each choice of shapes. More batches find rarer
+combinations and take longer."""
 LARGE = 2**22
-"""A batch of special points takes at most this many bytes. A larger number lets the engine make
-special points of larger instances."""
+"""A batch of special points takes at most this many bytes. A larger number makes special points of
+larger instances."""
 SAME = 0.5
-"""Share of the special points (changed instances) in which all arrays get the same kind of change.
-If this share is larger, fewer special points mix kinds of change."""
+"""Share of the special points in which all arrays get the same kind of change. A larger share mixes
+fewer kinds."""
 KEPT = 0.25
-"""In special points whose leaves (arrays) change in different ways, the share of leaves that stay
-unchanged. If this share is larger, fewer leaves change.
-"""
+"""Share of unchanged arrays in special points that mix kinds of change. A larger share changes
+fewer arrays."""
 
 
 def _entry_to_zero(leaf: Leaf, rng: Rng) -> Leaf:
@@ -36,7 +35,6 @@ def _entry_to_zero(leaf: Leaf, rng: Rng) -> Leaf:
 
 
 def _rows_equal(leaf: Leaf, rng: Rng) -> Leaf:
-    """Set all slices along one axis to the first slice, which makes a matrix of rank one."""
     if leaf.ndim < 2:
         return leaf
     axis = int(rng.integers(1, leaf.ndim))
@@ -60,10 +58,7 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:
-    """Add to an identity's pool of instances the special points at which its sides differ.
-
-    The function skips points at which the sides agree or a side is NaN.
-    """
+    """Add the special points at which an identity's sides differ to the pool of instances."""
     statement = bench.statement
     if not _is_tried(statement):
         return

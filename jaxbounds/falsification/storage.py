@@ -13,8 +13,8 @@ from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
 LIMIT = 2**28
-"""A stored instance has at most this many bytes. A larger limit lets the library read larger
-files."""
+"""A stored instance has at most this many bytes. A larger limit lets the library read larger files.
+"""
 
 
 class StoredInstance(NamedTuple):

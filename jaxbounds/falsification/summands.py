@@ -1,9 +1,8 @@
-"""Compute the size of the terms that a program sums, and the changes by other rounding errors.
+"""Compute the size of the terms that a program sums, and its results under other roundings.
 
-NumPy runs the program several times, equation by equation. The first run uses the unperturbed
-numbers. Every later run perturbs each number that may be rounded by a known relative amount. The
-results of a perturbed run therefore change by the size of the summed terms, times the relative
-amount.
+NumPy runs the program several times, equation by equation. Each run but the first perturbs all
+numbers that may be rounded by a relative amount, so results change by this amount times the size of
+the summed terms.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,23 +30,17 @@ from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 MOVED = 2.0**-30
-"""Relative amount by which some runs perturb each number, to measure the sizes of terms (summands).
-A larger perturbation adds second-order effects; rounding errors hide the effect of a smaller
-perturbation.
-"""
+"""Relative perturbation that measures the sizes of terms. A larger value adds second-order effects;
+rounding hides the effect of a smaller value."""
 SHAKEN = 2.0**-50
-"""Relative amount by which a run perturbs each number to imitate other roundings: eight units in
-the last place. A larger amount lets more changes of results count as rounding errors.
-"""
+"""Relative perturbation that imitates other roundings: eight units in the last place. A larger
+value counts more changes as rounding."""
 PAIRS = 2
-"""Number of pairs of program runs with opposite perturbations of all terms. The largest change of a
-result over all pairs estimates the size of the terms that the program sums. More pairs give a more
-reliable estimate.
-"""
+"""Pairs of runs with opposite perturbations; the largest change estimates the size of the terms.
+More pairs give a more reliable estimate."""
 GRID, LARGEST = 2.0**10, 2.0**12
-"""Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
-If LARGEST or GRID were larger, some products would round.
-"""
+"""Floats represent sums and products of multiples of 1 / `GRID` below `LARGEST` exactly. If a value
+were larger, some products would round."""
 _JUMPS = frozenset(("floor", "ceil", "round", "sign", "rem", "nextafter"))
 _SUMS = frozenset(("reduce_sum", "cumsum", "dot_general", "conv_general_dilated", "scatter-add"))
 _OF_MATRICES = frozenset(
@@ -66,9 +59,8 @@ branches."""
 Mover = Callable[[np.ndarray], np.ndarray]
 """A function that perturbs an array of floats in one of the `Runs`, but not in the first run."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
-"""A function that perturbs the results of an equation of the program; its arguments are the
-equation, the operands, the results and a `Mover`.
-"""
+"""A function that perturbs an equation's results; it takes the equation, the operands, the results
+and a `Mover`."""
 
 
 def _floats(x: Any) -> bool:
@@ -88,7 +80,6 @@ def _jumps(eqn: JaxprEqn) -> bool:
 
 
 def _arrays(variables: Any) -> Any:
-    """Return the variables unchanged, so that the type checker accepts them as arrays."""
     return variables
 
 
@@ -274,11 +265,6 @@ def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
     movers = [_still, *(_mover(pair, way * amount) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
-        """Perturb an equation's operands.
-
-        The perturbation is relative to each entry. For factorisations the perturbation is relative
-        to the matrix's largest entry.
-        """
         name = eqn.primitive.name
         if name in _SUMS:
             return [moved(x) if _floats(x) else x for x in given]
@@ -334,7 +320,6 @@ def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
-    """Return a mask of the entries of an equation's result that are certainly exact."""
     name = eqn.primitive.name
     if is_exact(name) or not any(map(_floats, ins)):
         return True

@@ -1,7 +1,4 @@
-"""Notice hypotheses that almost no random draw meets, such as an equation between the entries.
-
-The points of a curve or a surface that a search reaches from a few corners are no sample of it.
-"""
+"""Notice hypotheses that almost no random draw meets, such as an equation between the entries."""
 
 import jax
 import numpy as np
@@ -13,27 +10,22 @@ from jaxbounds.falsification.found_equality import GRID
 from jaxbounds.falsification.moves import is_float
 
 SHARE = 0.25
-"""A leaf (array) of a claim's instances counts as continuous if at least this share of its draws
-are in general position. If the share is larger, fewer leaves count as continuous."""
+"""An array counts as continuous if this share of its draws has different entries of many digits. A
+larger share counts fewer arrays."""
 DRAWS = 32
-"""The engine judges the hypotheses only if at least this many draws are in general position. A
-larger number judges the hypotheses of fewer claims."""
+"""The hypotheses are judged only from this many draws with different entries of many digits. A
+larger number judges fewer claims."""
 FEWEST = 3
-"""The hypotheses are thin if fewer draws in general position than this number meet them. A larger
-number refuses more claims with hypotheses that draws rarely meet."""
+"""The engine refuses hypotheses that fewer than this many draws in general position meet. A larger
+number refuses more claims."""
 
 
 def thin_hypotheses(statement: Statement, pool: Pool, column: Column, /) -> str:
     """Return a reason if almost no draw in general position meets the claim's own hypotheses.
 
-    A draw is in general position if no entry has few digits, as zeros and the ends of a box have,
-    and no two entries are equal. The rule concerns claims whose sets (`over`) draw the instances,
-    and that have no projection of their own onto the hypotheses.
-
-    Args:
-        statement: the statement.
-        pool: all instances measured so far.
-        column: the measurements of a form (version of the claim) on all instances.
+    A draw is in general position if its entries differ and have many digits. The rule concerns
+    claims whose sets (`over`) draw the instances, and that do not project these onto the
+    hypotheses.
     """
     hypotheses, project = statement.hypotheses, statement.project
     own = isinstance(hypotheses, Within) and hypotheses.own is not None
@@ -58,10 +50,7 @@ def thin_hypotheses(statement: Statement, pool: Pool, column: Column, /) -> str:
 
 
 def _in_general_position(leaves: list[np.ndarray], rows: int) -> np.ndarray:
-    """Return a mask of the instances whose continuous entries are different and have many digits.
-
-    No instance is in general position if no leaf is continuous.
-    """
+    """Return a mask of the instances whose continuous entries differ and have many digits."""
     found, continuous = np.ones(rows, bool), False
     for leaf in leaves:
         entries = np.asarray(leaf).reshape(rows, -1)

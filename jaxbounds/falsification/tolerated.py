@@ -15,29 +15,26 @@ from jaxbounds.falsification.second_opinion import Asked
 from jaxbounds.falsification.wording import in_words
 
 ASKED = 2
-"""The referee (ball arithmetic) decides at most this many violations of a form. Each decision by
-ball arithmetic takes seconds, so a larger number takes longer."""
+"""Ball arithmetic decides at most this many violations of a claim version. A larger number takes
+longer."""
 LOOKED = 512
-"""The engine looks for round entries at most at this many instances with equal sides. A larger
-number finds more instances of equality and takes longer."""
+"""The engine looks for round entries at this many instances with equal sides. A larger number finds
+more exact equalities and takes longer."""
 TOLERATED = 3e-14
-"""If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
-relative violation above this value. Rounding causes violations smaller than this value. If this
-value is larger, the referee checks fewer violations."""
+"""Ball arithmetic decides only relative violations above this value; smaller ones are rounding. A
+larger value checks fewer violations."""
 NEAR_ZERO = 1e-6
-"""A strict claim with zero as one side is inconclusive if, at some instance, the other side is
-below this share of its median absolute value. A larger share leaves more true claims undecided."""
+"""A strict claim with one zero side is inconclusive if the other falls below this share of its
+median. A larger share leaves more true claims undecided."""
 NEAR_ONE = 1e-3
-"""A strict claim is inconclusive if its worst ratio differs from one by less than this number. An
-unmeasured instance may then have equal sides. A larger number leaves more true claims undecided."""
+"""A strict claim is inconclusive if its worst ratio is this close to one. A larger number leaves
+more true claims undecided."""
 POINTS = 64
-"""If the sets of `there_is` entries have at most this many points, the referee decides a claim at
-each point, by ball arithmetic. Each decision takes tenths of a second. A larger number decides more
-claims and takes longer."""
+"""Ball arithmetic decides a strict claim at each value of its `there_is` entries, up to this many.
+A larger number decides more claims and takes longer."""
 USUAL = 1e-9
-"""A claim's tolerance up to this threshold covers rounding alone. The author of a larger tolerance
-accepts a difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger
-threshold makes the engine ask the referee more often."""
+"""A tolerance up to this value covers rounding alone; a larger one is the author's choice. A larger
+threshold asks ball arithmetic more often."""
 
 
 def hidden_violation(
@@ -45,8 +42,7 @@ def hidden_violation(
 ) -> str:
     """Return a reason if the tolerance hides a violation that ball arithmetic confirms.
 
-    The purpose of a tolerance is to cover rounding errors. A violation that rounding does not
-    explain makes the claim false, however small the violation is.
+    A violation that rounding does not explain makes the claim false, however small it is.
     """
     m = column.measured
     if statement.host or statement.unrefutable or statement.there_is is not None:
@@ -84,8 +80,8 @@ def strictly(
 ) -> Decision:
     """Return a new decision about a strict inequality, if both sides are equal at an instance.
 
-    The inequality fails if ball arithmetic finds both sides equal at an instance. If no sides are
-    equal, and lhs/rhs only approaches one (`approached`), the decision stays unchanged.
+    The inequality fails if ball arithmetic finds equal sides at an instance. If lhs / rhs only
+    approaches one (`approached`), the decision stays unchanged.
     """
     m = column.measured
     given = lambda instance: in_words(
@@ -125,8 +121,7 @@ def _never_strict(
 ) -> bool:
     """Return whether ball arithmetic refutes a strict inequality whose sides are equal in floats.
 
-    For a claim with `there_is` entries, ball arithmetic must refute the inequality at each point of
-    the sets of these entries. The answer is False if the sets have more than `POINTS` points.
+    It must refute every value of `there_is` entries; more than `POINTS` values are never tried.
     """
     if statement.there_is is None:
         return asked(statement, form, instance, size).equal
@@ -142,7 +137,6 @@ def _never_strict(
 
 
 def _nearly_zero(m: Measured) -> bool:
-    """Return whether one side is zero, and the other side comes near zero at some instance."""
     gap = np.abs(m.lhs - m.rhs)[m.counted]
     zero = bool(np.all((m.lhs == 0) | (m.rhs == 0) | ~m.counted))
     gap = gap[np.isfinite(gap)]

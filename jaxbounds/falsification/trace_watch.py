@@ -1,6 +1,6 @@
-"""The trace watch: it records which judged functions run, and which operations round coarsely.
+"""Record which judged functions run, and which operations round coarsely.
 
-A statement judges the functions that its claim is about.
+The judged functions are those that a claim is about.
 """
 
 import functools
@@ -58,20 +58,18 @@ class TraceWatch:
     """Records events while JAX traces a statement, or while the statement runs outside JAX.
 
     Attributes:
-        called: the full names of the functions under test that the statement called.
+        called: the full names of the judged functions that the statement called.
         narrow: the operations that round to fewer digits than float64.
         constants: the types and shapes of constants with fewer digits than float64.
         approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
         fixed: whether a second trace gave the same program; None without a second trace.
         writes: whether `evaluate` writes into its instance.
-        notes: whether the watch notes the results of judged functions in each call.
-        returned: for each judged function, its first result in the last call for which the watch
-            noted results.
+        notes: whether the watch keeps the results of judged functions in each call.
+        returned: for each judged function, its first result in the last call with `notes`.
     """
 
     def __init__(self, statement: Statement) -> None:
-        """Watch the functions that a statement judges (those that its claim is about)."""
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
         self.constants: tuple[str, ...] = ()
@@ -87,10 +85,7 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions that the program has not called.
-
-        A statement judges the functions that its claim is about.
-        """
+        """The judged functions that the program has not called."""
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property
@@ -139,8 +134,8 @@ class TraceWatch:
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
         """Record a trace's operations.
 
-        If the trace calls no function that the claim is about, the method clears JAX's caches and
-        traces again. JAX hides a call of a function that it has traced for another statement.
+        JAX hides a call of a function that it has traced for another statement. If the trace calls
+        no judged function, the method therefore clears JAX's caches and traces again.
 
         Args:
             closed: the traced program, a `ClosedJaxpr`.

@@ -38,10 +38,6 @@ def _flat(leaf: np.ndarray) -> np.ndarray:
 
 
 def _where(pool: Pool, test: Callable[[str, np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
-    """Return, for each float array's name, a mask of instances.
-
-    The mask is true at an instance if `test` accepts an entry of the array.
-    """
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:
@@ -54,7 +50,6 @@ def _where(pool: Pool, test: Callable[[str, np.ndarray], np.ndarray]) -> dict[st
 
 
 def _entry(name: str) -> str:
-    """Return Python code for an array of an instance; a dot separates names of nested dicts."""
     return "i" + "".join(f'["{part}"]' for part in name.split("."))
 
 
@@ -63,13 +58,11 @@ def _is_finite(x: Any) -> bool:
 
 
 def _ends(one: Any) -> tuple[float, float] | None:
-    """Return both ends of a `Box` if they are finite plain numbers, else None."""
     ends: list[Any] = [one.lo, one.hi] if isinstance(one, Box) else []
     return (float(ends[0]), float(ends[1])) if ends and all(map(_is_finite, ends)) else None
 
 
 def _places(statement: Statement, pool: Pool) -> list[_Place]:
-    """Return the conditions that may explain NaN: an entry is zero, or an end of its interval."""
     sets: Any = statement.over or {}
     found = []
     for name, holds in _where(pool, lambda _, entries: entries == 0).items():
@@ -93,11 +86,7 @@ def _places(statement: Statement, pool: Pool) -> list[_Place]:
 
 
 def _covering(places: Sequence[_Place], lost: np.ndarray, counted: np.ndarray) -> list[_Place]:
-    """Return a few conditions such that each NaN instance meets one of them; [] if there are none.
-
-    If two conditions hold at equally many NaN instances, the function prefers the condition that
-    holds at fewer other instances.
-    """
+    """Return a few conditions of which each NaN instance meets one; [] if there are none."""
     chosen, left = list[int](), lost
     while np.any(left):
         explained = lambda i, left=left: int(np.sum(places[i].holds & left))
@@ -121,14 +110,8 @@ def left_out(conditions: Iterable[str], /) -> str:
 def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     """Return the verdict's reason: the instances with NaN sides, and a way to exclude them.
 
-    Args:
-        statement: the statement whose sides may be NaN.
-        pool: all instances measured so far.
-        column: the measurements of one form (version of the claim) on all instances of `pool`.
-
-    Returns:
-        A reason; empty if no side is NaN, if the statement is about a rate or limit, or if no float
-        array explains the NaN.
+    The reason is empty if no side is NaN, if the statement is about a rate or limit, or if no float
+    array explains the NaN.
     """
     m = column.measured
     lost = np.asarray(m.counted & np.isnan(m.value))

@@ -48,12 +48,12 @@ class Verdict:
         searches: the number of searches for worst instances of this form.
         accepted: the number of search steps that led to a worse instance.
         starts: a dictionary from each kind of starting point to two numbers. The first counts the
-            searches at the worst size that ended within a millionth of the worst ratio; the second
-            counts all searches.
+            searches that ended within a millionth of the worst ratio; the second counts all
+            searches.
         distinct: the number of different instances that counted as evidence for the verdict.
         by_size: for each size the worst ratio found.
-        near: whether the engine rejected the near-control, a slightly wrong form: the right side is
-            1% smaller, or one side of an identity is moved by a millionth.
+        near: whether the engine rejected the slightly false form: the right side is 1% smaller, or
+            one side of an identity is moved by a millionth.
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink before an instance violates the bound.
         horizon: for claims about trajectories, the number of steps of a trajectory.

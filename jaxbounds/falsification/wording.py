@@ -11,8 +11,8 @@ from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.moves import is_float
 
 SHOWN = 4
-"""The reason of a verdict lists the entries of an array if there are at most this many. A larger
-number lists longer arrays in reasons."""
+"""A verdict's reason lists the entries of an array of at most this many entries. A larger number
+lists longer arrays."""
 
 
 def in_words(instance: Instance, /) -> str:
@@ -30,7 +30,6 @@ def in_words(instance: Instance, /) -> str:
 
 
 def _entries(leaf: np.ndarray) -> str:
-    """Return the entries of a short array, a matrix by its rows, or the shape of a long array."""
     digits = "{:.3g}".format if is_float(leaf) else str
     if leaf.size and np.all(leaf == leaf.flat[0]):
         return digits(leaf.flat[0].item()) + " in every entry" * (leaf.size > 1)

@@ -1,8 +1,7 @@
 """Write disproofs, and proofs on boxes, as files that Rocq's kernel can check (guide: `kernel`).
 
-For a disproof, the translation turns the statement's program on an exact instance into scalar
-operations. The file defines each operation, and has a lemma that encloses the operation's value.
-The file's theorems state that the instance meets the hypotheses and violates the claim.
+The translation turns the statement's program into scalar operations. The file defines each
+operation, and proves bounds on its value.
 """
 
 from collections.abc import Mapping
@@ -18,8 +17,7 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 OPERATIONS = 5000
 """A file has at most this many scalar operations, unless the caller allows more. Rocq needs longer
-to check a larger file.
-"""
+to check a larger file."""
 
 
 def disproof_file(
@@ -40,15 +38,13 @@ def disproof_file(
     Args:
         statement: the statement whose form is false.
         form: the name of the form (version of the claim).
-        instance: the instance on which the statement's form is false.
+        instance: the instance on which the form is false.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         as_coded: if True, each constant of the program means exactly its float. If False, a
-            constant that may have been rounded means any number near its float, as far as the proof
-            permits.
+            constant that may have been rounded means any number near its float.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file.
-        margin: the distance of the two sides, relative to the larger side, that the file proves as
-            a lower bound.
+        margin: the file proves that the sides differ by at least this share of the larger side.
         seconds: the time in seconds after which the translation stops.
 
     Raises:
@@ -83,8 +79,6 @@ def proof_file(
 ) -> RocqFile:
     """Write the Rocq file of a claim on a box; the claim is proved once Rocq's kernel accepts it.
 
-    A form is one version of the claim.
-
     Args:
         statement: the statement that has the form.
         form: the form (version of the claim) to write.
@@ -93,8 +87,8 @@ def proof_file(
         as_coded: if True, each constant of the program means exactly its float.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file, at most 400.
-        boxes: the number of boxes in this library's own proof; the file estimates Rocq's time from
-            this number.
+        boxes: the number of boxes in this library's own proof, from which the file estimates Rocq's
+            time.
 
     Raises:
         Refused: if an operation has no translation, or if the program has too many operations.
@@ -112,7 +106,6 @@ def proof_file(
 
 
 def _of_size(file: RocqFile, name: str, operations: int) -> RocqFile:
-    """Return the file, or refuse it if it has more than `operations` operations."""
     if file.operations > operations:
         raise Refused(
             f"{name} gets no Rocq file: the file would have {file.operations} operations "

@@ -1,8 +1,7 @@
 """Write a claim on a box of parameters as one goal for Rocq's proof tactic `interval`.
 
-The file defines both sides as functions of the parameters, one definition for each operation. The
-theorem's proof first expands all definitions. Then `interval` cuts the box into smaller boxes until
-the goal is proved. The tactic uses derivatives in one parameter.
+The file defines both sides as functions of the parameters, one definition for each operation.
+`interval` then cuts the box into smaller boxes until the goal is proved.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,12 +28,11 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 DIGITS, DEPTH = 24, 40
 SAMPLES = 12
-"""The translation runs the program at this many points of a box to find which branches it executes;
-a larger number finds more branches.
-"""
+"""The translation runs the program at this many points of a box to find which branches it executes.
+A larger number finds more branches."""
 MOST = 400
-"""A formula of more operations than this number is not translated to a goal for `interval`. Rocq
-may need longer if the number is larger."""
+"""A formula with more operations than this number is refused. A larger number may make Rocq's check
+longer."""
 WHAT_IS_NOT_SAID = (
     "The kernel does not check that the definitions below are the program's operations in the "
     "program's order, that they read floats as real numbers, and that the program means the "
@@ -47,11 +45,10 @@ Proof. unfold Rmin, Rabs. destruct Rle_dec, Rcase_abs; lra. Qed."""
 
 
 class OnBox(NamedTuple):
-    """A form (version of a claim) on a box of parameters.
+    """A claim on a box of parameters, translated to scalar operations.
 
     Attributes:
-        parameters: the coordinates (parameters) of the box.
-        pairs: for each entry of the sides, the pair of the left scalar and the right scalar.
+        pairs: the (left, right) scalars of each entry of the sides.
         error: the rounding error of the sides that `evaluate` states.
         ledger: the list of all scalar operations that the program executes.
     """
@@ -63,7 +60,7 @@ class OnBox(NamedTuple):
 
 
 def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /) -> OnBox:
-    """Translate the program of a form (version of the claim) on a box to scalar operations.
+    """Translate the program of a claim on a box to scalar operations.
 
     Raises:
         NotSupported: if an operation has no translation.
@@ -98,7 +95,6 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
 
 
 def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
-    """Return the coordinates as parameters, with sample points that find executed branches."""
     rng, made = np.random.default_rng(0), []
     for i, (low, high) in enumerate(zip(domain.lower, domain.upper)):
         shares = [Fraction(float(v)) for v in rng.uniform(0.01, 0.99, SAMPLES)]
@@ -108,7 +104,6 @@ def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
 
 
 def _needed(numbers: Sequence[Real]) -> list[Real]:
-    """Return all Rocq definitions that the given numbers use, in the program's order."""
     found: dict[int, Real] = {}
     stack = list(numbers)
     while stack:
@@ -121,7 +116,6 @@ def _needed(numbers: Sequence[Real]) -> list[Real]:
 
 
 def _script(about: OnBox, numbers: Sequence[Real], *unfolded: str) -> str:
-    """Return a proof script that expands definitions, names parameters and calls `interval`."""
     inner = _needed(numbers)
     names = [x.name for x in reversed(inner) if x.operation != "variable"]
     constants = [x for x in inner if x.operation == "variable" and x not in about.parameters]
@@ -153,11 +147,11 @@ def box_file(
     citation: str = "",
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the Rocq file that proves a form (version of the claim) on a box.
+    """Write the Rocq file that proves a claim on a box.
 
     Args:
         statement: the statement that has the form.
-        form: the form (version of the claim) to write.
+        form: the version of the claim to write.
         domain: the box of parameters, and its slack (the amount by which the proved claim is
             weaker).
         as_coded: if True, each constant of the program means exactly its float.
@@ -166,8 +160,7 @@ def box_file(
             depends on it.
 
     Raises:
-        NotSupported: if an operation has no translation, or the formula is too large for one goal
-            (claim to prove) of Rocq.
+        NotSupported: if an operation has no translation, or the formula is too large for Rocq.
         Undecided: if the program takes different branches at points of the box.
     """
     if domain.relative_slack:
@@ -235,11 +228,6 @@ def _definitions(about: OnBox, inner: Sequence[Real]) -> Iterator[str]:
 
 
 def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
-    """Yield the lines of one Rocq lemma for each entry, and of one theorem about all entries.
-
-    Raises:
-        NotSupported: if both sides have the same formula, so that nothing is left to prove.
-    """
     words, names, claims = fraction_text(slack), list[str](), list[str]()
     error = "" if about.error.exact == 0 else f" + {about.error.shown(TIMES)}"
     for i, (lhs, rhs) in enumerate(about.pairs):

@@ -51,12 +51,7 @@ def place_comment(place: Place, /) -> str:
 
 
 class Contents:
-    """Collects the lines of a Rocq file, with each definition once and before its first use.
-
-    Attributes:
-        lines: the lines of the file so far.
-        operations: the number of scalar operations in the lines so far.
-    """
+    """Collects the lines of a Rocq file, with each definition once and before its first use."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.lines: list[str] = []
@@ -70,7 +65,7 @@ class Contents:
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:
-        """Write the definitions of the given numbers; operands and earlier branches come first."""
+        """Write the definitions of the given numbers, each after the numbers that it uses."""
         wanted: dict[int, Real | Choice] = {}
         stack = list(numbers)
         while self._pending and self._pending[0].order <= choices_until:
@@ -107,7 +102,7 @@ class Contents:
 
 
 def digest_of(about: Translated, /) -> str:
-    """Return the SHA-256 of the text: statement's id, form's name, size and exact instance."""
+    """Return the SHA-256 of a disproof's statement id, form name, size and exact instance."""
     entries = {
         name: [str(x.exact) for x in values.ravel()] for name, values in about.instance.items()
     }
@@ -266,8 +261,7 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     Args:
         about: the disproof, translated to scalar operations.
         citation: the paper's title.
-        margin: the relative margin by which the instance violates the claim in the disproof. Unless
-            the margin is zero, the file also proves that the relative distance of the sides is at
+        margin: if not zero, the file also proves that the relative distance of the sides is at
             least one millionth.
     """
     ledger, contents = about.ledger, Contents(about.ledger)

@@ -24,8 +24,8 @@ from jaxbounds.programs.balls.rocq.translation import Translator, translated
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
-"""The translation writes the bounds on each number with this many decimal digits; it tries these
-numbers of digits one after the other. More digits give sharper bounds and larger files."""
+"""The translation tries these numbers of decimal digits for the bounds on each number. More digits
+give sharper bounds and larger files."""
 BITS = 320
 """Precision of ball arithmetic in bits; a larger number gives sharper bounds and takes longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
@@ -36,15 +36,10 @@ class Translated:
     """A disproof translated to scalar operations, from which a Rocq file is written.
 
     Attributes:
-        statement: the statement whose form is false.
-        form: the form (version of the claim) that the file disproves.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         instance: a dict from the name of each leaf of the instance to an array of exact numbers.
-        ledger: the list of all numbers and comparisons that the program computes, in the program's
-            order.
-        hypotheses: a dict from the name of each hypothesis to its translation.
-        opened: the position in the ledger (the list of all operations) at which the operations of
-            the sides begin.
+        ledger: all numbers and comparisons that the program computes, in the program's order.
+        opened: the position in the ledger at which the operations of the sides begin.
         lhs: the translated left side; for an equation, only the entry at which the sides differ.
         rhs: the translated right side; for an equation, only the entry at which the sides differ.
         error: the rounding error of the sides that `evaluate` states.
@@ -78,7 +73,7 @@ def theorem_of(
     margin: float = MARGIN,
     seconds: float | None = None,
 ) -> Translated:
-    """Translate the proof that an instance violates a form (claim version) to scalar operations.
+    """Translate the proof that an instance violates a claim to scalar operations.
 
     Raises:
         NotSupported: if an operation has no translation; the message names it.
@@ -100,7 +95,6 @@ def theorem_of(
 
 
 def _leaves(instance: Any, ledger: Ledger) -> tuple[dict[int, np.ndarray], dict[str, np.ndarray]]:
-    """Return the arrays' exact numbers in two dicts: by an array's position, and by its name."""
     by_place, by_name = {}, {}
     leaves = jax.tree.leaves(instance)
     paths = list(flatten(jax.tree.map(np.asarray, instance)))
@@ -149,7 +143,6 @@ def _attempt(
 
 
 def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
-    """Return a hypothesis as one fact: the conjunction of all entries of a boolean array."""
     facts = lifted(value, ledger).ravel()
     if not all(isinstance(f, Fact) for f in facts):
         raise NotSupported(
@@ -162,7 +155,6 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
 
 
 def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
-    """Return the largest rounding error that a statement's `evaluate` gives in `Sides.error`."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
             raise Undecided("the rounding error Sides.error may be negative or NaN")
