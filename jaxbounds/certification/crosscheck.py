@@ -1,8 +1,7 @@
 """Check verdicts: compare float64 measurements with ball arithmetic (rigorous error bounds).
 
-The crosscheck draws random instances of a claim. On each, ball arithmetic must confirm the
-hypotheses and the claim, and the float64 difference of the sides up to the error that `evaluate`
-states.
+The crosscheck draws random instances of a claim. Ball arithmetic must confirm the hypotheses, the
+claim, and the float64 difference of the sides up to the error that `evaluate` states.
 """
 
 import time

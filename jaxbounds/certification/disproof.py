@@ -226,7 +226,7 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Say "undecided" if a small violation vanishes at a point that meets the hypotheses."""
+    """Decide whether a small violation remains at a point that meets the hypotheses exactly."""
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
         return {}

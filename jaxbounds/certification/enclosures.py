@@ -26,7 +26,7 @@ class Enclosing:
 
     If JAX cannot trace the function with the whole instance, the class traces it with the
     instance's floats as its only arguments. If this trace fails too, the class runs the function
-    without JAX. Its result must then be integers, because integers have no rounding error.
+    without JAX. The result of this run must be integers, because integers have no rounding error.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:

@@ -28,14 +28,14 @@ NEAR = 1e-7
 """The search tries to prove equality at a point if its margin (rhs - lhs), relative to the larger
 side, is below this value. A larger value makes the search try more points."""
 SMALL = 1e-6
-"""Relative margins are divided by at least this share of the largest side found so far. A larger
-share makes relative margins smaller, so the search tries more points."""
+"""The search divides a margin (rhs - lhs) by at least this share of the largest side found so far.
+A larger share makes the search try more points."""
 EQUAL = 1e-11
 """The search tries to prove equality at a point with exact coordinates if its margin, relative to
 the larger side, is below this value. A larger value makes the search try more points."""
 MOST, LOOKS = 48, 96
-"""The search tries at most MOST points, and starts from at most LOOKS boxes. Larger numbers find
-more equalities and take longer."""
+"""The search tries at most MOST points, and starts from at most LOOKS boxes of instances. Larger
+numbers find more equalities and take longer."""
 SPELLINGS, FAILURES = 12, 32
 """The search tries at most SPELLINGS ways to write a point's coordinates exactly. After FAILURES
 boxes without a proof in a row, `settles` returns False. Larger numbers find more equalities and
@@ -80,7 +80,7 @@ class Equalities:
         return late or len(self._tried) >= MOST or self._looks >= LOOKS
 
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
-        """Return, for each point, the margin divided by the larger side.
+        """Return, for each point, the margin rhs - lhs divided by the larger side.
 
         Both sides may vanish at a point of equality. The divisor is therefore at least the share
         `SMALL` of the largest side measured so far.
@@ -204,7 +204,7 @@ class Equalities:
         yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]
 
     def settles(self, box: Box) -> bool:
-        """Return whether the margin's formula is proved to be nonnegative on a box."""
+        """Return whether a proof shows that rhs - lhs is nonnegative on a box."""
         if self._failures >= FAILURES or time.process_time() > self._until:
             return False
         found = holds_on(self._program, box, self._reading)

@@ -29,7 +29,7 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
 
 
 SHORT = Decimal("1e-25")
-"""Two sides count as equal if their enclosures overlap and together have at most this relative
+"""Two sides count as equal if their enclosures overlap, and the union has at most this relative
 length. A larger value counts wider enclosures as equal."""
 
 

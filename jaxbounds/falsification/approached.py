@@ -2,7 +2,8 @@
 
 The search starts from an instance whose sides nearly agree, and builds sequences that scale arrays
 or bring two arrays together. The ratio lhs / rhs must tend to one along the sequence, and fall in
-the opposite direction. Ball arithmetic must prove that the sides differ at the last instance.
+the opposite direction. Ball arithmetic must prove that the sides differ at the sequence's last
+instance.
 """
 
 import contextlib
@@ -42,7 +43,7 @@ CLOSE, FALLS = 1e-6, 1e-5
 factors must lower lhs / rhs by FALLS. A larger FALLS finds fewer approaches to equal sides."""
 CLOSER = 0.9
 """The last ratio's distance from one must be at most this share of the first ratio's distance. A
-larger share accepts more sequences whose ratio lhs / rhs does not tend to one."""
+larger share accepts more sequences on which lhs / rhs does not tend to one."""
 FLOOR = 1e-13
 """Rounding may move lhs / rhs this far from one at an endpoint of a set. A larger value counts more
 endpoints as instances with equal sides."""
@@ -59,7 +60,7 @@ ENDS = 3
 """Ball arithmetic compares the sides at the ends of at most this many sequences. Each comparison
 takes seconds, so a larger number takes longer."""
 TRIED = 64
-"""The search simplifies at most this many instances with equal sides. A larger number takes longer.
+"""The search examines at most this many instances with equal sides. A larger number takes longer.
 """
 PLAIN = 1e6
 """Bound on the nonzero entries of a plain instance, whose absolute values lie between 1 / PLAIN and
@@ -158,12 +159,8 @@ def _along(
 ) -> tuple[str, list[Instance]]:
     """Find a sequence of instances on which lhs / rhs comes closer to one.
 
-    If `is_worst` is false, the ratio need only stay near one.
-
-    Returns:
-        The description of the first such sequence (or ""), and the limits at which lhs / rhs is
-            near
-        one.
+    If `is_worst` is false, lhs / rhs need only stay near one. The function returns a description of
+    the sequence (or ""), and the sequences' limits at which lhs / rhs is near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))

@@ -20,8 +20,8 @@ MOST = 2048
 """The engine runs the program again on at most this many instances of each shape. A larger number
 finds rarer overflows and takes longer."""
 APART = 1e-9
-"""Two computations of a side differ if their relative difference exceeds this amount. If it is
-smaller, rounding may look like an overflowed integer."""
+"""Two computations of a side differ if their relative difference exceeds this amount. A smaller
+amount may mistake rounding for an overflowed integer."""
 
 
 class Wrapped(NamedTuple):

@@ -86,7 +86,7 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Return an upper confidence bound on the mean of sign * (lhs - rhs) with stated errors."""
+    """Return an upper confidence bound on the mean of sign * (lhs - rhs), plus the stated error."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))

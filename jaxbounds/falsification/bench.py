@@ -27,20 +27,20 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Number of batches that the engine expects at shapes that only stored instances have. A larger
-number makes it compile programs more often."""
+"""Number of batches that the engine expects for the shapes of a stored instance. A larger number
+makes the engine compile programs more often."""
 
 
 WIDE = 8
-"""If the claim says that entries exist, batches are this many times larger. A larger value takes
-more memory."""
+"""If the claim says that entries exist, the bench uses batches that are this many times larger. A
+larger value takes more memory."""
 BESIDE = 32
-"""Number of batches that the engine expects beside the random draws of a claim about a mean. A
-larger number makes it compile programs more often."""
+"""For a claim about a mean, the engine expects this many batches in addition to the random draws. A
+larger number makes the engine compile programs more often."""
 
 
 def calls_of(statement: Statement, budget: Budget, /) -> int:
-    """Estimate how many batches of instances the engine measures at one choice of shapes."""
+    """Estimate how many batches of instances the engine measures for each choice of shapes."""
     draws = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
     beside = BESIDE if statement.kind == "expectation" else 0
     return draws + beside + (budget.steps if is_searched(statement, budget) else 0)
@@ -52,7 +52,7 @@ def is_searched(statement: Statement, budget: Budget, /) -> bool:
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
-    """Return a statement's hand-written instances (`cases`) of some shapes, as arrays.
+    """Return a statement's hand-written instances (`cases`) for given shapes, as arrays.
 
     Raises:
         Refused: if the instances are not stacked along a leading axis.
@@ -302,7 +302,7 @@ class Bench:
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """Return the program that evaluates an instance and records judged functions."""
+        """Return the program that evaluates an instance and records judged functions' results."""
         return read(self.statement, size, self._returned)
 
     def noted(
@@ -450,7 +450,7 @@ class Pool:
         self.sizes.append(size)
 
     def of_size(self, size: int) -> tuple[Instance, Measured]:
-        """Return all instances and measurements at one index of shapes."""
+        """Return the instances and measurements for one entry of the statement's `sizes`."""
         chosen = [i for i, s in enumerate(self.sizes) if s == size]
         return (
             concatenate([self.instances[i] for i in chosen]),

@@ -13,7 +13,7 @@ def may_call(
     """Return the functions in `among` that the code of `function` may call.
 
     The search follows names through globals, closures, containers, classes, partial applications
-    and modules. It follows a name even if the line that uses the name never runs.
+    and modules. The search follows a name even if the line that uses the name never runs.
 
     Args:
         function: the function to start from, for example a statement's `evaluate`.

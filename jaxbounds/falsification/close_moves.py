@@ -1,7 +1,7 @@
 """Random changes of instances: bring points together, scale entries by decades, change one number.
 
-A search then also finds ratios that are largest where two points nearly meet, at scales that no
-random draw has, or between two draws of a number.
+The changes help if lhs / rhs is largest where two points nearly meet, at a scale that no random
+draw has, or between two draws of a number.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ BETWEEN = 16
 """Between two neighbouring random draws of a single number, the search tries this many points. A
 larger number finds narrower spikes."""
 HELD = 2
-"""Ball arithmetic decides at most this many violations far from all random draws. Each decision
+"""Far from all random draws, ball arithmetic decides at most this many violations. Each decision
 takes seconds, so a larger number takes longer."""
 
 
@@ -131,7 +131,7 @@ def search_close(
     """Run parallel sequences of random moves from the worst and from random instances.
 
     Returns:
-        The results, and the violations that lie far from all random draws.
+        The results of the sequences, and the violations that lie far from all random draws.
     """
     (seed, index), statement = at, bench.statement
     size, forms = Size(statement.sizes[index]), len(statement.forms)

@@ -15,8 +15,8 @@ EXCEEDS = 0.01
 """The worst instance's left side exceeds the deliberately false right side by this relative amount.
 A larger value makes the false claim easier to reject."""
 EXPONENT = 2.0
-"""The power of the right side that makes a rate "at most" false; for "at least" it is 1 / EXPONENT.
-A larger value makes the false claim easier to reject."""
+"""The exponent that makes the right side of a rate "at most" false (1 / EXPONENT for "at least"). A
+larger value makes the false claim easier to reject."""
 FLAT = 1e-3
 """The engine makes no false variant of a rate claim whose fitted exponent is below this value. A
 larger value leaves more rate claims without a false variant."""

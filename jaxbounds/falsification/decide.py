@@ -31,7 +31,7 @@ equality undecided. A larger value treats wider bars as rounding."""
 
 LARGE = 1e100
 """If one side is infinite and the other exceeds this value, the infinity may be an overflow. A
-larger value counts more bounds with an infinite side as vacuous (they say nothing)."""
+larger value calls more bounds with an infinite side vacuous (they exclude nothing)."""
 BELOW_ONE = "every ratio stays below one"
 """The verdict's reason for a bound whose ratio of the sides stays below one."""
 NONE_MET = "no drawn instance met the hypotheses"
@@ -46,7 +46,7 @@ equal sides."""
 def edge(statement: Statement, /) -> float:
     """Return the largest value that does not violate the claim: 1 + tolerance for a bound.
 
-    For `=` it is a thousand tolerances, because a smaller difference is no clear violation.
+    For `=` the result is a thousand tolerances, because a smaller difference is no clear violation.
     """
     return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
 

@@ -36,8 +36,8 @@ loose claims."""
 ODD = "chain"
 """The name of an entry that tells the search to minimise lhs / rhs or lhs - rhs."""
 BELOW = 2.0
-"""Number subtracted from lhs / rhs if the entries satisfy the claim, so that their score is
-negative. A larger number changes no result."""
+"""The search subtracts this number from lhs / rhs if the entries satisfy the claim, so that the
+score is negative. A larger number changes no result."""
 PROGRESS = 1e-9
 """Relative decrease of lhs / rhs that counts as progress. A larger value ends the search sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
@@ -48,8 +48,8 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 """A trial step on a simplex multiplies entries by up to e^x, for each x in this tuple. More
 exponents take longer."""
 TINY = 1e-9
-"""The search raises entries of a simplex's point to this share of their sum before it evaluates a
-gradient. A larger value ignores more points near a vertex."""
+"""Before a gradient step, the search raises a simplex point's entries to this share of their sum. A
+larger value ignores more points near a vertex."""
 EXACT = 1e-3
 """For an `=`, the search ends once the sides differ by at most this fraction of the tolerance. A
 larger fraction accepts entries at which the sides differ more."""
@@ -139,7 +139,7 @@ def _largest_gap(reading: Reading, index: int) -> np.ndarray:
 
 
 class Descent:
-    """Searches, for many instances, the `there_is` entries with a claim version's least ratio.
+    """Searches, for many instances, the `there_is` entries that minimise lhs / rhs.
 
     Args:
         given: the bench that measures instances with these entries.
@@ -158,7 +158,7 @@ class Descent:
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
-        """Return whether the ratios `value` mean that the `there_is` entries satisfy the claim."""
+        """Return whether ratios lhs / rhs show that the `there_is` entries satisfy the claim."""
         statement = self.given.statement
         return value <= (
             1 + statement.tolerance if statement.is_bound else EXACT * statement.tolerance
@@ -167,8 +167,9 @@ class Descent:
     def _amount(self, tried: Tried) -> np.ndarray:
         """Return the score that the search minimises; negative if the entries satisfy the claim.
 
-        Else half of the starting points minimise lhs / rhs, which is constant if a side has the
-        wrong sign. The other half minimise lhs - rhs, which is small whenever both sides are small.
+        Without such entries, half of the runs minimise lhs / rhs, which is constant if a side has
+        the wrong sign. The other runs minimise lhs - rhs, which is small whenever both sides are
+        small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
         missed = np.where(chain % 2 == 0, tried.value, np.maximum(tried.gap, 1e-300))
@@ -183,7 +184,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """From the best starting points, decrease lhs / rhs until it stops falling."""
+        """Decrease lhs / rhs from the best starting points, until lhs / rhs stops falling."""
         held, count = _best_of(first), rows_of(batch)
         own = {name: batch[name] for name in self.names}
         self._discrete = leaves_of(finite_sets(self.given.statement, self.size), own)

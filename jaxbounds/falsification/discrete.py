@@ -157,7 +157,7 @@ def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
-    """Yield arrays that differ by a power of two in an entry, by an entry's end, or by an exchange.
+    """Yield arrays with an entry moved by a power of two or to an end, or two exchanged.
 
     Args:
         leaf: an array of one instance.

@@ -49,7 +49,7 @@ def beyond_floats(
 
     A violation with two infinite sides counts as evidence if ball arithmetic confirms it. If ball
     arithmetic finds no violation at the tested instances, no instance with an infinite side counts.
-    Otherwise all these instances count, and the claim cannot hold.
+    Otherwise all instances with an infinite side count, and the claim cannot hold.
 
     Returns:
         The measurements, and a remark on instances that are no evidence; "" if all are evidence.
@@ -99,8 +99,7 @@ def looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If ball arithmetic confirms a smaller violation, larger violations that it did not confirm are
-    no evidence.
+    If ball arithmetic confirms only a smaller violation, the larger violations are no evidence.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -188,8 +187,8 @@ def beside_zero(
 ) -> Decision:
     """Accept a bound with one side zero if rounding explains the other side's distance from zero.
 
-    Ball arithmetic must not refute the worst instances. It decides nothing about entries that the
-    claim says exist (`there_is`), so the decision about such a claim stays unchanged.
+    The function accepts the bound unless ball arithmetic refutes the worst instances. A claim that
+    says that entries exist (`there_is`) keeps its decision.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

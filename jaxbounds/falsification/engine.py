@@ -49,8 +49,8 @@ the ball arithmetic that confirms a shrunk instance."""
 
 
 ASKED = 8
-"""If the shrunk instance's violation is not confirmed, ball arithmetic tries at most this many
-other instances. A larger number takes longer."""
+"""If ball arithmetic does not confirm the shrunk instance's violation, it tries this many other
+instances. A larger number takes longer."""
 ENTRIES = 4096
 """The engine shrinks a failing instance if it has at most this many entries. A larger limit shrinks
 larger instances and takes longer."""
@@ -58,8 +58,8 @@ FEW = 64
 """The engine shrinks several failing instances if each has at most this many entries. A larger
 limit makes larger counterexamples readable, and takes longer."""
 STARTS = 4
-"""Besides the worst instance, the engine shrinks this many failing instances, and this many with
-scaled entries. A larger number finds rounder counterexamples, and takes longer."""
+"""Besides the worst instance, the engine shrinks this many failing instances, and this many failing
+instances with scaled entries. A larger number takes longer and finds rounder counterexamples."""
 
 
 def _found_counterexample(
@@ -199,7 +199,7 @@ def _without_small_sides(
 ) -> Findings:
     """Judge a statement again without instances that have small sides.
 
-    The new findings count unless they change a decision that was not inconclusive.
+    The second judgement may change inconclusive decisions only.
     """
     statement = without_small_sides(found.bench.statement)
     try:
@@ -405,7 +405,7 @@ def _confirmed_ratio(bench: Bench, index: int, instance: Instance, size: Size) -
 
 
 def _closest(statement: Statement, column: Column, row: int) -> int:
-    """Return, of all instances with the ratio of `row`, the row with the largest lhs - rhs.
+    """Return the row of the largest lhs - rhs among the instances with the same ratio as `row`.
 
     All ratios to a zero side are equal, so only the differences tell which instance is the worst.
     """

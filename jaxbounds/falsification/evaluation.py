@@ -38,8 +38,8 @@ class Reading(NamedTuple):
             false variant; a single entry if all versions share it.
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
-        trivial: a trivial upper bound on `lhs`, or None. A right side that always exceeds it says
-            nothing.
+        trivial: a trivial upper bound on `lhs`, or None. A claim says nothing if its right side
+            always exceeds `trivial`.
         met: dictionaries from each hypothesis's name to its value: the statement's hypotheses, then
             those of each version.
         judged: a few numbers from the result of each function that the statement judges, if a
@@ -60,7 +60,7 @@ def form_names(statement: Statement, /) -> tuple[str, ...]:
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """Return one side of one version of the claim.
+    """Return the left or right side of one version of the claim.
 
     If `evaluate` returned a single side, all versions share it.
 
@@ -203,8 +203,7 @@ def read(
 ) -> Callable[[Instance], Reading]:
     """Return the function that evaluates an instance of the given size.
 
-    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs outside
-    JAX.
+    JAX can `jit` and `vmap` the function, unless the statement runs outside JAX.
 
     Args:
         statement: the statement to evaluate.
@@ -292,7 +291,7 @@ def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
     """Wrap an `evaluate` that runs outside JAX, so that the instance stays unchanged.
 
     The engine passes read-only arrays to `evaluate`. If `evaluate` tries to write, the engine runs
-    it again on a writable copy.
+    `evaluate` again on a writable copy.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -364,7 +363,7 @@ def _with_control(statement: Statement, sides: Sides) -> Sides:
     """Add a deliberately false variant to a statement without one.
 
     The engine scales the right side of an `=` by 1%. For a bound, `falsification.controls` scales
-    it later, because the scale needs all instances.
+    the right side later, because the scale needs all instances.
     """
     first = statement.forms[0].name
     like = lambda side: (

@@ -35,11 +35,11 @@ MOVED = 1e-6
 """The slightly false variant of an `=` moves one side by this share of the largest entry. A larger
 share makes the variant easier to reject."""
 KINDS = 2
-"""Equality counts as attained if searches from this many kinds of starting points end there. A
-larger number counts fewer claims as attained."""
+"""The claim counts as sharp if searches from this many kinds of starting points end at equal sides.
+A larger number counts fewer claims as sharp."""
 ENOUGH = 8
 """If at least this many draws are all equal, the verdict reports a sampler without randomness. A
-larger number notices fewer such samplers."""
+larger number overlooks more samplers."""
 FEW = 4
 """If all draws are equal, the advice lists at most this many other sizes of the claim. A larger
 number lists more sizes."""
@@ -70,7 +70,8 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 def falls_to_zero(m: Measured, /) -> bool:
     """Return whether one side is zero at every instance, while the other side comes near zero.
 
-    A factor near one does not change a zero side, so a slightly false variant would test nothing.
+    A slightly false variant multiplies a side by a factor near one, which does not change a zero
+    side.
     """
     gap = np.abs(m.lhs - m.rhs)
     gap = gap[np.isfinite(gap)]
@@ -140,7 +141,7 @@ def bounded_mean(ratios: Reals, /) -> float | None:
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
-    """Return the worst lhs / rhs at each choice of shapes; empty for rates and limits."""
+    """Return the worst lhs / rhs for each choice of array shapes; empty for rates and limits."""
     found: dict[str, float] = {}
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):

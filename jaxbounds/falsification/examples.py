@@ -1,7 +1,6 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
-The folder has one file for each claim version that should hold and each choice of shapes. Claims
-about means and enumerated sets store no such instances.
+The folder has one file for each claim version that should hold and each choice of array shapes.
 """
 
 import contextlib
@@ -56,7 +55,7 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
     """Add the worst instances of earlier runs to the pool of instances.
 
     Unless `every` is set, the function adds only violations, because other instances would make a
-    run depend on earlier runs. It skips an instance that no longer fits the statement.
+    run depend on earlier runs. The function skips an instance that no longer fits the statement.
     """
     statement = bench.statement
     for form in statement.forms:
@@ -94,7 +93,7 @@ def _fits(batch: Instance, other: Instance) -> bool:
 def remember(
     bench: Bench, form: Form, index: int, found: tuple[Instance, Size, float], examples: Examples, /
 ) -> None:
-    """Store an instance for later runs if its ratio is the worst so far at its shapes."""
+    """Store an instance for later runs if its ratio is the worst for its shapes so far."""
     instance, size, ratio = found
     file = examples.of(bench.statement, form, size)
     small = sum(leaf.nbytes for leaf in jax.tree.leaves(instance)) <= SMALL

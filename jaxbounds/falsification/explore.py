@@ -65,8 +65,8 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""If the squared product of a size's numbers is at least ASKED_FROM, the engine traces the sampler
-to find the bytes of a draw. A larger value traces fewer samplers."""
+"""The engine computes the bytes of a draw only if the squared product of the statement's dimensions
+is at least ASKED_FROM. A larger value asks for fewer statements."""
 NO_ROOM = "room in memory"
 """The name under which a verdict counts the random draws that did not fit into memory."""
 
@@ -161,7 +161,7 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
 
 
 def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
-    """Return the random and the hand-written instances at one index of shapes, by source."""
+    """Return the random and the hand-written instances for one choice of shapes, by source."""
     statement, batches = bench.statement, list[tuple[str, Instance]]()
     size = Size(statement.sizes[index])
     for name, sampler in statement.samplers.items():
@@ -236,8 +236,8 @@ def _starts(
     """Choose starting points of searches; return their rows, and their kinds (such as "worst").
 
     Half of the starting points are the worst instances, the other half is random. Half of the
-    random points have entries of very different sizes. If `equality` holds and the worst ratio is
-    one, one worst instance and more random points suffice.
+    random points have entries of very different sizes. If the worst ratio is one and `equality` is
+    set, only one starting point is a worst instance.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -267,8 +267,8 @@ INNER = 20
 """The number of steps of a search is divided by this factor if each step runs an inner search for
 `there_is` entries. A larger factor makes these searches shorter."""
 POINTS = 64
-"""Searches take all steps if `there_is` entries have at most this many values, else proportionally
-fewer. A larger number finds worse instances and takes longer."""
+"""A search takes all its steps if `there_is` entries have at most this many values, else
+proportionally fewer. A larger number finds worse instances and takes longer."""
 
 
 class Searched(NamedTuple):
@@ -291,14 +291,14 @@ class Searched(NamedTuple):
 
 
 class DistantInstance(NamedTuple):
-    """An instance far from all random draws, and the index of its size."""
+    """An instance far from all random draws, and the index of its shapes in `statement.sizes`."""
 
     size: int
     instance: Instance
 
 
 class End(NamedTuple):
-    """The ends of all searches at one choice of shapes, as arrays with one entry for each search.
+    """The ends of all searches for one choice of shapes, as arrays with one entry for each search.
 
     Attributes:
         kind: the kind of each search's starting point, such as "worst" or "drawn".
@@ -314,7 +314,7 @@ class End(NamedTuple):
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
     """Count, for each kind of start, the searches that reached the worst ratio, and all searches.
 
-    Only searches at the shapes with the worst ratio count.
+    The function counts only the searches for the shapes that have the worst ratio.
     """
     own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
     own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]
@@ -435,8 +435,8 @@ def _slopes(
 def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
     """Return a function that computes the scores of instances and the scores' gradients.
 
-    It inserts the best `there_is` entries first: the gradient of a minimum over finitely many
-    points is the gradient at the best point.
+    The function inserts the best `there_is` entries first, because the gradient of a minimum over
+    finitely many points is the gradient at the best point.
     """
     if bench.statement.there_is is None:
         return bench.mapped(slopes(bench.statement, size), "slopes", size)

@@ -1,7 +1,7 @@
 """Search for violations of a claim at instances far from the random draws.
 
-A difference of large float64 numbers may be rounding. Such an instance therefore counts as evidence
-only if ball arithmetic confirms its violation.
+A difference of large float64 numbers may be rounding. An instance far from the draws therefore
+counts only if ball arithmetic confirms its violation.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ BASES = 2
 """The engine scales this many of the worst instances, and equally many random instances. A larger
 number takes longer."""
 CLEAR = 1e-6
-"""A difference of the sides above this share of their terms is no rounding onto the instance's set.
-A larger share leaves more violations undecided."""
+"""If the sides differ by more than this share of their terms, rounding an instance onto its set
+does not explain the difference. A larger share leaves more violations undecided."""
 ASKED = 2
 """Ball arithmetic decides at most this many instances for one claim version. A larger number takes
 longer."""
@@ -52,7 +52,7 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add the violations far from the random draws that ball arithmetic confirms to the pool.
+    """Add to the pool the violations far from the random draws that ball arithmetic confirms.
 
     Returns:
         A dictionary from each claim version that ball arithmetic cannot decide to the reason.
@@ -83,7 +83,7 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add scaled instances whose violation ball arithmetic confirms to the pool.
+    """Add to the pool the scaled instances whose violation ball arithmetic confirms.
 
     The function skips a claim version that an instance already violates, and a claim that no single
     instance can refute.

@@ -15,14 +15,14 @@ CHANGES = (
     "random numbers or change a Python state. Try to draw all random numbers in the sampler"
 )
 SLOW = 1.0
-"""The check of repeatability measures an instance once, not twice, if this takes more seconds. A
+"""If a measurement takes more seconds than this, the engine repeats it once instead of twice. A
 larger value notices more functions whose results change, and takes longer."""
 
 
 def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
     """Return whether the first and the worst instances give equal ratios when measured again.
 
-    Two measurements agree if their error bars overlap, or if neither counts.
+    Two measurements agree if their error bars overlap, or if neither counts as evidence.
     """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))

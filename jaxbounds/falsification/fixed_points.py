@@ -1,7 +1,7 @@
 """Evaluate a claim with suprema, at the points that earlier searches found for the suprema.
 
 NumPy and ball arithmetic cannot follow a search of thousands of equations, but they can evaluate
-its function at the best point.
+the function in the supremum at one point.
 """
 
 import functools

@@ -39,10 +39,7 @@ TRY_TWIN = (
 def with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Revise a decision by the claim version's stored counterexample.
-
-    The counterexample's measured ratio of the sides must equal its recorded ratio.
-    """
+    """Revise a decision by the claim version's stored counterexample."""
     stored = form.counterexample
     if stored is None:
         return decision, None
@@ -86,9 +83,8 @@ class FormJudge:
         column: the measurements on all instances; the judge may correct some.
         control: the decision on a deliberately false variant.
         rejected: whether the rules rejected a deliberately false variant computed by the same code.
-        ill: the reasons why no version of the claim can get the status `holds` or `consistent`, or
-            "".
-        doubt: the reason why this version cannot get the status `holds` or `consistent`, or "".
+        ill: a reason against the status `holds` or `consistent` of every claim version, or "".
+        doubt: a reason against the status `holds` or `consistent` of this claim version, or "".
         near: whether the rules rejected a slightly false variant.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers overflow.
@@ -96,7 +92,7 @@ class FormJudge:
         beyond: a remark about instances with infinite sides that do not count, or "".
         along: describes a sequence of instances on which lhs / rhs approaches one without reaching
             it, or "".
-        sharp: whether both sides are equal at a named or found instance.
+        sharp: whether both sides are equal at some instance.
         steep: whether all violations come only from the rounding of small sides.
     """
 

@@ -1,4 +1,4 @@
-"""Judge a bound whose largest ratio is one up to rounding, without a named case of equality."""
+"""Judge a bound without named equality whose largest lhs / rhs is one up to rounding."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -31,20 +31,20 @@ LEAST = 1e-6
 """Sides of at least this absolute value may count as equal if their short enclosures overlap. A
 smaller value counts more tiny sides as equal."""
 MOVES, BESIDE = 8, 2.0**-4
-"""Equality at an instance is real if lhs / rhs is below one at MOVES random neighbours at relative
+"""Equal sides count as exact if lhs / rhs is below one at MOVES random neighbours at relative
 distance BESIDE. Larger values find fewer equalities."""
 GRID = 2.0**10
 """Size of a grid of floats with few digits: the multiples of 1 / GRID up to GRID. A larger value
 puts more instances on the grid."""
 TRIED, SHORT = 256, 2
 """The search examines TRIED instances for entries with few digits; ball arithmetic decides at most
-SHORT of them. Larger numbers find more equalities and take longer."""
+SHORT. Larger numbers find more equalities and take longer."""
 IN_FLOATS = 32
 """If ball arithmetic cannot decide, the search perturbs at most this many instances with equal
 float sides. A larger number finds more equalities and takes longer."""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
-"""An excess of lhs / rhs over 1 + ULPS is rounding if a change of the entries by LAST_DIGITS lowers
-it to a quarter. Larger values excuse more violations as rounding."""
+"""If lhs / rhs exceeds 1 + ULPS, moving the entries by LAST_DIGITS must lower the excess to a
+quarter. Larger values excuse more violations as rounding."""
 SHAKEN = 24
 """The search changes the last digits of at most this many instances with lhs / rhs above one. A
 larger number finds more small violations and takes longer."""
@@ -79,7 +79,8 @@ def cleared(
 ) -> Cleared:
     """Ask ball arithmetic about a bound whose worst ratio is one up to rounding.
 
-    At every worst instance the claim must be true, or its sides equal.
+    Ball arithmetic must find at each of the worst instances that the claim is true or the sides are
+    equal.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.unrefutable:
@@ -112,9 +113,9 @@ def _is_searched(statement: Statement) -> bool:
 def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
     """Decide that a bound holds if floats reach equality at an instance and never exceed it.
 
-    The function serves if ball arithmetic cannot decide, for example at a tie of singular values.
-    Only rounding may lift lhs / rhs above one. Near an instance with equal sides, lhs / rhs must
-    fall, unless the sides are equal everywhere or a search computes a side.
+    The engine calls this function if ball arithmetic cannot decide, for example at a tie of
+    singular values. Only rounding may lift lhs / rhs above one. Near an instance with equal sides,
+    lhs / rhs must fall, unless the sides are equal everywhere or a search computes a side.
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):
@@ -171,7 +172,7 @@ def on_the_grid(instance: Instance, /) -> bool:
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield instances with equal float sides and entries on the grid, whose sums are exact."""
+    """Yield instances with equal float sides and entries of few digits, whose sums are exact."""
     m, found = column.measured, 0
     rows = np.flatnonzero(m.counted & (value == 1) & (m.lhs == m.rhs))
     for row in map(int, rows[:TRIED]):
@@ -199,7 +200,7 @@ def _agree(
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
     """Return whether lhs / rhs falls at all instances near the given instance.
 
-    It does not fall if the sides only approach each other along a sequence of instances.
+    If the sides only approach each other along a sequence of instances, lhs / rhs does not fall.
     """
     ratios = beside(bench, instance, size, index)
     return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))

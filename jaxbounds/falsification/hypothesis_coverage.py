@@ -81,8 +81,8 @@ def _given(statement: Statement, size: Size) -> Iterator[Instance]:
 def never_missed(statement: Statement, /) -> tuple[str, ...]:
     """Return the hypotheses that every moved instance meets.
 
-    The engine scales, shifts or moves entries of random instances. An instance that it does not try
-    might violate a hypothesis, so the result is a question to the author, not a proven fault.
+    The engine scales, shifts or moves entries of random instances. An untested instance might
+    violate a hypothesis, so the result is a question to the author, not a proven fault.
     """
     wanted = [h for h in (statement.hypotheses, *(f.hypotheses for f in statement.forms)) if h]
     left: dict[str, bool] = {}

@@ -46,7 +46,7 @@ def _programs(
 
 
 def is_short(bench: Bench, pool: Pool, column: Column, rows: np.ndarray, /) -> bool:
-    """Return whether the claim's program executes at most `SHORT` equations on all given rows."""
+    """Return whether the program executes at most `SHORT` equations on the given instances."""
     try:
         programs = _programs(bench, pool, column, rows)
         return all(executed(program.jaxpr) <= SHORT for program, _ in programs)

@@ -83,9 +83,9 @@ def upper_mean(
 def tail_index(values: ArrayLike, /) -> float:
     """Estimate the index a of the upper tail P(x - median > t) ~ t^-a by Hill's estimator.
 
-    The result is the larger of two estimates, from the sqrt(n) largest of n values and from a third
-    of these. It is infinite if few values lie above the median, or if the largest values are equal.
-    A tail with an index of at most two may have no variance.
+    The estimator uses the sqrt(n) largest of n values, and then the largest third of these values.
+    The larger estimate is the result, or infinity if few values lie above the median. A tail with
+    an index of at most two may have no variance.
     """
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]

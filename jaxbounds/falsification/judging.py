@@ -56,7 +56,7 @@ class Findings(NamedTuple):
         near: for each version, whether the rules rejected a slightly false variant.
         along: for each version, describes a sequence of instances on which lhs / rhs approaches one
             without reaching it, or "".
-        sharp: whether the sides of each version are equal at a named or found instance.
+        sharp: for each version, whether both sides are equal at some instance.
         steep: for each version, whether all its violations come from the rounding of small sides.
         late: whether the time limit ended the draws or searches.
     """

@@ -14,13 +14,14 @@ SETTLES = 0.75
 """The engine extrapolates a distance whose changes decay at least as fast as parameter^(-SETTLES).
 A larger exponent decides fewer limits."""
 STAYS, GOES = 0.5, 0.1
-"""Thresholds of (extrapolated limit) / (last distance). A trend "does not converge" from STAYS on,
-and "converges" up to GOES. A larger STAYS leaves more trends undecided; a larger GOES calls more
-trends converged. A negative limit counts as zero up to GOES times the previous distance."""
+"""Thresholds of the extrapolated limit divided by the last distance. A trend "does not converge"
+from STAYS on, and "converges" up to GOES. A larger STAYS leaves more trends undecided; a larger
+GOES calls more trends converged. A negative limit may be as large as GOES times the previous
+distance."""
 SAME = 0.98
-"""The engine also extrapolates without the largest size, and decides nothing if the first limit is
-below SAME times the second. Such limits signal a logarithmic decay. A larger SAME leaves more
-claims undecided."""
+"""The engine extrapolates the distance with and without the largest size. If the first limit is
+below SAME times the second, the decay is logarithmic and stays undecided. A larger SAME leaves
+more claims undecided."""
 STEADY, FALLS = 0.97, 0.05
 """Criteria for a slow power law: three local exponents of at least FALLS, with successive ratios
 between STEADY and 1 / STEADY. Larger values accept fewer power laws. Two exponents do not
@@ -29,9 +30,9 @@ suffice, because they look like a power law before the sides cross."""
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
 """Criteria for a distance that falls to a positive limit. A drop is the decrease of the log
-distance from one size to the next. Each drop is at most ENDS times the preceding drop, and this
-ratio grows at most by FASTER. Later drops add up to at most TAIL. Larger values find a positive
-limit more often."""
+distance from one size to the next. The ratio of successive drops is at most ENDS, and grows at
+most by FASTER. Later drops add up to at most TAIL. Larger values find a positive limit more
+often."""
 
 
 def _stands_still(x: Reals, slopes: Reals) -> bool:
@@ -61,9 +62,9 @@ def _steady(slopes: Reals) -> bool:
 
 
 RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
-"""Criteria for a distance that rises to a positive limit. Each change is at most RISES times the
-preceding change, and these ratios agree up to the factor ALIKE. The last change is at most the
-share SMALL of the distance. Larger values find a positive limit more often."""
+"""Criteria for a distance that rises to a positive limit. The ratio of successive changes is at
+most RISES, and varies at most by the factor ALIKE. The last change is at most the share SMALL of
+the distance. Larger values find a positive limit more often."""
 PLATEAU, FLAT = 4, 1e-3
 """A distance is constant if its last PLATEAU values differ relatively by at most FLAT. A larger
 PLATEAU requires more sizes. A larger FLAT mistakes more slow decays for constants."""
@@ -71,14 +72,14 @@ LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance rounding does not dominate (see NOISY). A
 larger number leaves more limits undecided."""
 NOISY = 0.1
-"""A size does not count if rounding may cause this share of its distance. A larger share ignores
-fewer sizes."""
+"""The engine ignores a size if rounding may cause this share of its distance. A larger share
+ignores fewer sizes."""
 PAIRS = 3
-"""The model distance = c + a / log(n) gives a limit c for each pair of neighbouring sizes n. This
-many pairs must agree on c. A larger number requires more sizes."""
+"""The model distance = c + a / log(n) gives a limit c for each pair of neighbouring sizes n. PAIRS
+pairs must agree on c. A larger number requires more sizes."""
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Criteria for the limit c in c + a / log(n), as fractions of the last distance. The limit is zero
-up to NOTHING, and positive from LEAST on. Estimates from pairs of sizes must agree up to
+up to NOTHING, and positive from LEAST on. Estimates of c from pairs of sizes must agree up to
 EXACTLY. A larger EXACTLY could call a decay slower than 1 / log(n) "inconsistent" (a false
 claim)."""
 

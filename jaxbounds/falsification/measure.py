@@ -224,9 +224,7 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whether each instance counts as evidence, and both sides of one claim version.
-
-    The result equals that of `measured`, which compares all versions.
+    """Return whether each instance counts as evidence, and both sides of its claim version.
 
     Args:
         statement: the statement, whose claim is a bound.
@@ -250,9 +248,9 @@ def counts_for(
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
     """Return the function from an instance of the given size to its `Measured`.
 
-    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs outside
-    JAX. The function measures the instance's own values of the entries that the claim says exist
-    (`there_is`), without a search for better values.
+    JAX can `jit` and `vmap` the function, unless the statement runs outside JAX. The function
+    measures the instance's own values of the entries that the claim says exist (`there_is`),
+    without a search for better values.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -276,7 +274,7 @@ def hypothesis_names(
 
     Args:
         statement: the statement, which declares the claim as data.
-        form: a version of the claim; the result then includes its own hypotheses.
+        form: a version of the claim; the result then includes the version's own hypotheses.
         instance: the instance to evaluate on; the default is a random or hand-written instance of
             the first size.
     """

@@ -17,10 +17,10 @@ from jaxbounds.numerics.arrays import array_module
 def off(value: Any, factor: Any, /) -> Any:
     """Return a slightly wrong version of a function's result.
 
-    The mistake multiplies real numbers by `factor`. In a result without real numbers, it adds one
-    to integers and negates booleans. In an object that is not a pytree (a compiled network), it
-    changes one entry of the first suitable field. If the result is a function, its results become
-    wrong.
+    The mistake multiplies real numbers by `factor`. In a result without real numbers, the mistake
+    adds one to integers and negates booleans. In an object that is not a pytree (a compiled
+    network), the mistake changes one entry of the first suitable field. If the result is a
+    function, the mistake changes that function's results.
 
     Raises:
         TypeError: if the function's result holds neither a number nor a boolean, so that no mistake
@@ -113,7 +113,7 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
     "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
 }
-"""Mistakes that are no factors. A factor keeps zeros and orders, so only these mistakes can falsify
+"""Mistakes other than factors. A factor keeps zeros and orders, so only these mistakes can falsify
 claims about zeros or orders."""
 
 

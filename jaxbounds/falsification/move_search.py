@@ -25,19 +25,18 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""Gradient steps of the budget that one random move costs before (False) and after (True) gradient
-ascent. A larger number makes fewer moves."""
+"""One random move costs this many gradient steps of the budget, before (False) or after (True)
+gradient ascent. A larger number makes fewer moves."""
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""As STEPS, for statements without gradients. The values let a search reach the middle of a range
-of 2^20 integers. A larger number makes fewer moves."""
+"""One random move costs this many gradient steps if the statement has no gradients. The values let
+a search reach the middle of 2^20 integers. A larger number makes fewer moves."""
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
 factor reaches numbers so large that their differences are only rounding errors."""
 Place = tuple[int, int]
-"""A pair of the run's seed and the index of the size."""
+"""A pair of the run's seed and an index into the statement's sizes."""
 InRange = Callable[[Instance], np.ndarray]
-"""A function from stacked instances to a mask of the instances that are not far from the random
-draws."""
+"""A function that returns a mask of the instances near the random draws."""
 
 
 class FoundByMoves(NamedTuple):
@@ -127,7 +126,7 @@ def _starts(
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
     """Return the worst instances at the previous shapes, enlarged to the current shapes.
 
-    The function returns the drawn instances if there are no previous shapes with as many axes.
+    The function returns `drawn` if there are no previous shapes with as many axes.
     """
     if index - 1 not in pool.sizes:
         return drawn

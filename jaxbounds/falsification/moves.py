@@ -1,8 +1,8 @@
 """Search for violations by random moves to vertices of sets, equal entries, zeros and other scales.
 
-The ratio of an inequality is often largest there. All runs of the search advance together, so one
-compiled program measures them. In each step, all runs make the same kind of move in the same array.
-A run accepts an instance if lhs / rhs is larger.
+The ratio of an inequality is often largest at such points. All runs of the search advance together,
+so one compiled program measures all runs. In each step, all runs make the same kind of move in the
+same array. A run accepts an instance if lhs / rhs is larger.
 """
 
 import functools
@@ -202,9 +202,9 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""A function that projects and measures the instances of all runs. It returns the projected
-instances, their ratios (-inf if the instance does not count as evidence), and whether each
-instance meets the hypotheses."""
+"""A function that projects and measures the instances of all runs. The function returns the
+projected instances, their ratios (-inf if an instance is no evidence), and a mask of those that
+meet the hypotheses."""
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
 """A function that proposes the next arrays of all runs from the current arrays."""
 

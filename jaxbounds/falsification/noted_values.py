@@ -1,8 +1,4 @@
-"""Record a few numbers that change if a formula changes, even if no verdict and no ratio does.
-
-The numbers depend on the values of the sides and of the functions that the claim judges, on a few
-instances.
-"""
+"""Record a few numbers that change if a formula changes, even if no verdict and no ratio does."""
 
 import dataclasses
 import functools
@@ -27,8 +23,8 @@ DEEP = 4
 """The engine records values in objects nested to at most this many levels. A larger number records
 values at deeper levels of an object."""
 SMALL = 4096
-"""An array of at most this many entries has weights that are a constant of the program. A larger
-number puts larger constants into the compiled programs."""
+"""For an array of at most this many entries, the weights of the recorded sums are constants. A
+larger number puts larger constants into the compiled programs."""
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]

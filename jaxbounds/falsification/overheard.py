@@ -99,7 +99,7 @@ def _end(function: Function, listener: tuple[int, Listener]) -> None:
 def overheard(functions: Iterable[Function], listener: Listener, /) -> Iterator[None]:
     """Report each call of the functions in this thread to `listener`, in a `with` block.
 
-    Each function gets other code in the block, so calls through older references are reported too.
+    The block replaces each function's code, so calls through older references are reported too.
     """
     with contextlib.ExitStack() as stack:
         for function in functions:

@@ -27,15 +27,15 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 
 
 FACTORS: dict[str, Any] = {}
-"""A dictionary from the full name of each wrong function to the factor of its results."""
+"""A dictionary from a wrong function's full name to the factor that multiplies its results."""
 STATIC: set[str] = set()
-"""The names of functions whose results JAX does not trace, so that a traced factor cannot change
-them."""
+"""The names of functions whose results JAX does not trace; a traced factor cannot change such
+results."""
 
 
 @contextlib.contextmanager
 def replaced(function: Judged) -> Iterator[None]:
-    """Let a function apply its entry in `FACTORS` to its results, in a `with` block."""
+    """Multiply a function's results by the function's factor in `FACTORS`, in a `with` block."""
     owner, at = owner_of(function)
     kept, name = vars(owner)[at], full_name(function)
     method = kept if isinstance(kept, classmethod | staticmethod) else None

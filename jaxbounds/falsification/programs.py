@@ -33,9 +33,8 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""A program runs in NumPy up to LONG executed operations, and is fully optimised from HEAVY on. A
-larger LONG runs more programs in NumPy; a larger HEAVY optimises fewer programs. NumPy needs
-microseconds for an operation, and its compilation takes a hundred times as long."""
+"""NumPy runs a program of up to LONG executed operations; the compiler fully optimises from HEAVY
+on. A larger LONG runs more programs in NumPy; a larger HEAVY optimises fewer programs."""
 MANY = 100
 """Default number of expected calls of a program. A larger number compiles more programs."""
 SMALL = 2**23
@@ -43,8 +42,6 @@ SMALL = 2**23
 
 
 class _Options:
-    """The options of `CHEAP` that the installed compiler knows; `trace_watch.forget` keeps them."""
-
     known: dict[str, Any] | None = None
 
 
@@ -183,7 +180,7 @@ def _in_numpy(traced: Any) -> Callable:
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """Return a function that calls `run`, or what `make` builds if `run` raises `refusal`."""
+    """Return a function that calls `run`, or the result of `make` if `run` raises `refusal`."""
     other = functools.cache(make)
 
     def either(*given: Any) -> Any:
@@ -196,5 +193,5 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""A compiler that keeps its programs in memory and writes no file. All statements share it, and so
-the compiled programs of samplers."""
+"""A compiler that keeps its programs in memory and writes no file. All statements share this
+compiler and the compiled programs of samplers."""

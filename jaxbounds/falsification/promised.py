@@ -1,8 +1,8 @@
 """Search for the entries that a claim says exist (`there_is`), for many instances at once.
 
 The search starts from the instance's own values, from the statement's `witness`, and from zeros,
-extreme points, draws and copies of other entries. Gradient steps and random moves then decrease lhs
-/ rhs. The worst instances get most of the work, because the verdict reports the worst ratio.
+extreme points, draws and copies of other entries. Gradient steps and random moves then decrease the
+ratio of the sides.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Each search may start from this many random and this many extreme points of the sets. A larger
-value finds suitable entries in small sets and takes longer."""
+"""Each search starts from this many random and this many extreme points of the `there_is` sets. A
+larger value finds suitable entries in small sets and takes longer."""
 CORNERS = 64
-"""The search starts from every corner of the sets if there are at most this many. A larger number
-takes longer."""
+"""The search starts from all corners of the `there_is` sets if there are at most this many. A
+larger number takes longer."""
 OPEN = 32
-"""After this many instances without suitable entries, further instances get only `FEW` rounds. A
-larger value spends more time on claims that stay undecided."""
+"""If the search fails for this many instances, further instances get only `FEW` rounds. A larger
+value spends more time on claims that stay undecided."""
 FEW = 6
-"""Rounds for each further instance after `OPEN` searches without success. A larger number takes
-longer."""
+"""After `OPEN` searches without success, each further instance gets this many rounds. A larger
+number takes longer."""
 
 
 class Reads(Protocol):
@@ -54,7 +54,7 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The `there_is` entries found for an instance; `lost` if all trials violated a hypothesis."""
+    """The `there_is` entries of an instance, and whether all trial values violated a hypothesis."""
 
     entries: list[np.ndarray]
     lost: bool

@@ -11,14 +11,14 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Lower-order terms explain changes of log(lhs / rhs) that shrink by this factor for each doubling
-of rhs. A larger factor explains more changes."""
+"""Lower-order terms explain changes of log(lhs / rhs) that shrink by this factor if rhs doubles. A
+larger factor explains more changes."""
 SLOWLY = 0.9
-"""Replaces SETTLES if the factors do not rise (n^2 + n against n^2 gives 0.71); a logarithm's
-factors rise. A larger value explains more changes."""
+"""The limit SETTLES becomes SLOWLY if the factors do not rise, unlike those of a logarithm. A
+larger value explains more changes. For n^2 + n against n^2, the factor is 0.71."""
 STAYS = 0.75
-"""The exponents do not tend to one if the last is STAYS times as far from one as the fit. A larger
-STAYS calls fewer rates inconsistent."""
+"""If the last local exponent is STAYS times as far from one as the fitted exponent, the exponents
+do not tend to one. A larger STAYS calls fewer rates inconsistent."""
 
 
 class Rate(NamedTuple):
@@ -57,12 +57,12 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""A fit is rejected if the last three exponents between sizes differ from one by more than this. A
-larger value rejects fewer fits."""
+"""The engine rejects a fit if the exponents between the last four sizes differ from one by more
+than this. A larger value rejects fewer fits."""
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """Return how far the last exponent is from the claim; 0 if the exponents approach it.
+    """Return how far the last exponent is from one; 0 if the exponents approach the claim.
 
     A fitted exponent may agree with the claim only because the small sizes agree.
     """

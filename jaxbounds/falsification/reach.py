@@ -1,7 +1,7 @@
 """Measure the range of lhs - rhs near the random draws, for a claim about a mean.
 
 Rare large values may decide a mean, and n draws do not show values rarer than 1/n. Instances just
-beyond the extremes of each drawn coordinate show some of these values.
+beyond the extremes of each drawn coordinate show some rare values.
 """
 
 from collections.abc import Iterator

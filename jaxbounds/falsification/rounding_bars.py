@@ -30,17 +30,17 @@ PRINTED = 1e-13
 """Relative error of a recorded value, which keeps 13 digits. A larger value hides larger changes of
 a formula."""
 LONGEST, MOST = 100_000, 2**22
-"""NumPy runs a program of at most LONGEST executed equations and MOST entries in each array. If a
-limit is larger, one run may take minutes."""
+"""NumPy runs a program step by step if it executes at most LONGEST equations, and each array has at
+most MOST entries. If a limit is larger, one run may take minutes."""
 HIDDEN = 1e300
 """The assumed size of terms if a run gave NaN, so that every change lies within the error bar. A
 smaller size would leave some changes outside."""
 OFTEN = 1e-8
-"""Least relative error bar if NumPy does not run the program step by step: iterative solvers differ
-by 1e-9 between processors. A larger bar hides larger changes."""
+"""Least relative error bar of a long program, because iterative solvers differ by 1e-9 between
+processors. A larger bar hides larger changes."""
 WORST, RESIDUAL = 1e6, 1e-12
-"""Outside JAX, terms of a side are at most WORST times the side, and a change of RESIDUAL is always
-rounding. Larger values mistake more jumps for rounding."""
+"""Outside JAX, rounding explains a change of a side by WORST times its perturbation, or by
+RESIDUAL. Larger values mistake more jumps for rounding."""
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
 _NEAREST = 0
@@ -103,8 +103,7 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""For each recorded instance, two rows: its recorded values, and the sizes of the terms whose sums
-are these values."""
+"""For each recorded instance, two rows: the recorded values, and the sizes of their terms."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -148,7 +147,7 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain how a perturbation changes values.
 
-    Too large a change gets the size zero: a small perturbation may cross a jump, such as
+    A change too large for rounding gets the size zero. A perturbation may cross a jump, such as
     ceil(log2(x)) at x = 4, but rounding on another platform does not.
     """
 

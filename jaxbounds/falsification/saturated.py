@@ -20,8 +20,8 @@ def saturated(
 ) -> str:
     """Return a reason if the sides agree only by saturation at the entries that a search found.
 
-    At saturation, unlike at a true equality, floats find equal sides at all moved entries, and ball
-    arithmetic does not find them equal.
+    At saturation, floats find equal sides at all moved entries, and ball arithmetic does not. At a
+    true equality, floats find different sides at moved entries.
     """
     statement, m = bench.statement, column.measured
     if statement.host:

@@ -1,8 +1,7 @@
 """Compare the sides of a claim relative to the size of the terms that they sum.
 
 Rounding determines the digits of a side that is small relative to its terms. `summands` computes
-the size of the terms; the error bar is a few units of rounding of this size, which also replaces a
-zero side.
+the size of the terms; the error bar is a few units of rounding of this size.
 """
 
 import contextlib
@@ -32,10 +31,10 @@ TOO_LONG = (
 )
 MOST = 2**21
 """The engine computes the terms only if each array has at most this many numbers. A larger limit
-takes more memory, because five runs are held at once."""
+takes more memory, because the engine holds five runs at once."""
 FIRST = 64
-"""The engine first checks this many of the largest violations; if one is real, it skips the others.
-A larger number takes longer."""
+"""The engine first checks this many of the largest violations; if one is more than rounding, it
+skips the others. A larger number takes longer."""
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
 number finds more wrong entries and takes longer."""
@@ -44,7 +43,7 @@ NEARLY = 0.99
 fewer instances as having equal sides."""
 SHAKES = 16
 """If the program has jumps, a violation must persist in this many runs with other roundings. A
-larger number excludes more false violations; one in 2^SHAKES remains."""
+larger number excludes more violations that are only rounding."""
 NEARBY = 1e-6
 """A difference of the sides above this multiple of 1 + the largest entry is more than rounding, if
 rhs is positive. A larger multiple measures more violations again."""
@@ -101,7 +100,7 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
 
 
 def _traced(bench: Bench, size: Size, batch: Instance) -> tuple[Any, Any]:
-    """Trace the program that evaluates a batch; suprema may become values at points.
+    """Trace the program that evaluates a batch; a supremum may become a value at a point.
 
     Raises:
         NotInterpreted: if the program has too many operations for a run in NumPy.
@@ -249,7 +248,7 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose instances with one zero side and a small other side, if no instance has equal sides.
 
-    The share of a zero side is zero, so only a share of its terms can make the claim false.
+    A share of a zero side is zero, so only a share of the side's terms can make the claim false.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))
@@ -278,7 +277,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """Measure doubtful (or all) violations relative to the terms; return the terms' size."""
+    """Measure doubtful (or all) violations relative to the terms; return the terms' sizes."""
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best `there_is` entries
         promises = bench.promises(size)
@@ -365,9 +364,9 @@ def _size_with_moving_axis(
 ) -> float:
     """Return how large the summands are in the sides of a claim about a limit.
 
-    The limit's parameter is an argument of the traced program; Python would compute sums over a
-    static parameter before the trace. The result is NaN if `evaluate` needs the parameter as a
-    number.
+    The limit's parameter is an argument of the traced program, because Python would compute sums
+    over a static parameter before the trace. The result is NaN if `evaluate` needs the parameter as
+    a number.
     """
     (axis, _), *_ = statement.towards.items()
 

@@ -38,8 +38,8 @@ Slopes = tuple[Any, Any, list[Any]]
 """The tuple (score, evaluated or compared sides, gradient of the score along the float arrays)."""
 
 LOWEST = 1e3
-"""A score falls by this number if lhs / rhs is not positive. It exceeds log(ratio) of every
-float64; a smaller number would rank some positive ratios lower."""
+"""The search lowers the score by this number if lhs / rhs is not positive. A smaller number would
+rank some positive ratios lower."""
 LEARNING_RATE = 0.1
 """Length of the first step of gradient ascent, relative to the root mean square of each array. A
 larger step moves faster and overshoots narrow maxima."""
@@ -104,7 +104,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Return a function that computes (scores, mask of the evidence, gradients) of instances."""
+    """Return a function from instances to their scores, a mask of the evidence, and gradients."""
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:

@@ -25,8 +25,8 @@ from jaxbounds.falsification.wording import in_words
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""Rounding may always explain a relative violation up to this value. A larger value lets fewer
-violations count without ball arithmetic."""
+"""Rounding may always explain a relative violation up to this value. A larger value makes more
+violations need ball arithmetic."""
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """The engine perturbs an instance MOVED times, half by up to ULPS units in the last place. The
 other half moves an entry x by up to ULPS NEAR |x|, like the rounding of a larger sum. Larger
@@ -35,8 +35,8 @@ ROOT = 2.0**-26
 """Sides up to this absolute value may be square roots of rounding errors, for entries near 1. A
 larger value mistakes more violations for rounding."""
 LARGE = 1e6
-"""The rounding error of the sides is estimated from the largest entry, but at most from this
-number. A larger number mistakes more violations for rounding."""
+"""The engine estimates rounding from the largest entry, taken as at most this number. A larger
+number mistakes more violations for rounding."""
 ALONE = 0.5
 """A violation may shrink by this share if the instance is measured alone or projected. A larger
 share accepts violations whose sizes differ more between compilers."""
@@ -186,7 +186,7 @@ def stands(
     referee: Asked,
     /,
 ) -> str:
-    """Return the reason why a violation does not yet prove `fails`; empty if it suffices.
+    """Return the reason why a violation does not yet prove `fails`, or "".
 
     Args:
         bench: the bench, an object that measures instances.
@@ -279,7 +279,7 @@ def is_at_projected(statement: Statement, /) -> bool:
 def _exactly_there(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
-    """Return ball arithmetic's answer at the projection; `said` if the projection is not in JAX."""
+    """Return ball arithmetic's answer at the projection, or `said` if JAX cannot project."""
     exact = at_projected(statement, instance, size)
     if exact is None:
         return said
@@ -354,7 +354,7 @@ def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> I
 def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) -> bool:
     """Return whether an operation with fewer digits than float64 may explain a violation.
 
-    Its rounding error is relative to the size of the terms, which may cancel.
+    The rounding error of an operation is relative to the size of the terms, which may cancel.
     """
     statement, coarsest = bench.statement, bench.watch.coarsest
     instance, size, value = found

@@ -17,8 +17,8 @@ UNROUND = 9
 """The complexity of an entry with more than two decimals. A larger number removes decimals even at
 the cost of more nonzero entries."""
 SMALL = 0.1
-"""Size below which an entry is also rounded to one or two digits. A larger size rounds more
-entries."""
+"""An entry below this size is also rounded to one or two digits. A larger size rounds more entries.
+"""
 DECADES = range(1, 13)
 """Powers of ten by which `enlarged` scales an instance. A longer range enlarges smaller instances
 and takes longer."""
@@ -51,7 +51,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return 0 for zero, 1 to 3 for 0 to 2 decimals, 4 or 5 for small entries like 0.0012."""
+    """Return 0 for zero, 1 to 3 for 0 to 2 decimals, 4 or 5 for numbers like 0.0012, else 9."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):

@@ -1,8 +1,8 @@
 """Judge a claim again without the instances whose violations are rounding of small sides.
 
-The square root of a cancelled difference with error 1e-16 has error 1e-8, so floats violate a true
-bound at small sides, and a search moves there. If ball arithmetic finds only rounding there, the
-engine repeats the draws and searches with sides of at least `LEAST`.
+If a cancelled difference has error 1e-16, its square root has error 1e-8, so floats violate a true
+bound at small sides. A search moves towards such instances. The engine therefore draws and searches
+again among instances with a side of at least `LEAST`.
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""The repeated judgement needs a larger side of at least this value, so that square roots have
-errors of 1e-13. A larger value excludes more instances."""
+"""The second judgement needs a side of at least this value; a square root of this size has error
+1e-13. A larger value excludes more instances."""
 ASKED = 12
 """Ball arithmetic decides at most this many violations, each in tenths of seconds. A larger number
 takes longer."""
 TINY = 1e-150
-"""Products of numbers up to this absolute value lose digits in float64. A larger value blames lost
-digits for more false variants that no rule rejects."""
+"""Products of numbers up to this absolute value lose digits in float64. A larger value makes more
+verdicts name lost digits as the cause."""
 TRY_ZERO = "Try the relation '=' and false=[1.0]"
 """The advice for a claim whose two sides are zero, because a multiple of zero is no false variant.
 """
@@ -58,7 +58,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 
 def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
-    """Return why no changed side is false, if both sides are zero in floats; else empty."""
+    """Return a reason if both sides are so small that no changed side is false, else ""."""
     m = column.measured
     sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))[m.counted]
     if statement.kind in ON_AVERAGE or not len(sides) or not np.all(sides <= TINY):

@@ -16,8 +16,8 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, is_float
 
 ROWS = 8
-"""At each choice of shapes, the search rounds at most this many instances. A larger number finds
-more equalities and takes longer."""
+"""For each choice of array shapes, the search rounds at most this many instances. A larger number
+finds more equalities and takes longer."""
 NEARLY = 0.9
 """The search rounds an instance's entries if lhs / rhs is at least this value. A smaller value
 rounds more instances."""
@@ -28,8 +28,8 @@ GRIDS = (1.0, 2.0, 8.0)
 """The search rounds entries to multiples of 1 / grid, and of (largest entry) / grid. More grids
 find more equalities."""
 LARGE = 2**22
-"""The search skips instances that would take more than this many bytes. A larger number rounds
-larger instances."""
+"""The search skips rounded instances that would take more than this many bytes. A larger number
+rounds larger instances."""
 
 
 def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:

@@ -1,7 +1,7 @@
 """Measure identities at special points: integers, halves, ties, zeros, equal rows.
 
-A draw from a continuous distribution is such a point with probability zero, so the engine changes
-random draws.
+A draw from a continuous distribution is a special point with probability zero, so the engine
+changes random draws.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row_copied, vertex
 
 BATCHES = 2
-"""Number of batches of special points at each choice of shapes. More batches find rarer
+"""Number of batches of special points for each choice of array shapes. More batches find rarer
 combinations and take longer."""
 LARGE = 2**22
 """A batch of special points takes at most this many bytes. A larger number makes special points of
@@ -58,7 +58,7 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:
-    """Add the special points at which an identity's sides differ to the pool of instances."""
+    """Add to the pool the special points at which an identity's sides differ."""
     statement = bench.statement
     if not _is_tried(statement):
         return

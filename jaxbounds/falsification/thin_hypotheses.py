@@ -10,22 +10,20 @@ from jaxbounds.falsification.found_equality import GRID
 from jaxbounds.falsification.moves import is_float
 
 SHARE = 0.25
-"""An array counts as continuous if this share of its draws has different entries of many digits. A
-larger share counts fewer arrays."""
+"""An array is continuous if this share of its draws has many digits and no equal entries. A larger
+share counts fewer arrays as continuous."""
 DRAWS = 32
-"""The hypotheses are judged only from this many draws with different entries of many digits. A
-larger number judges fewer claims."""
+"""The engine judges hypotheses from this many draws with many digits and no equal entries. A larger
+number judges fewer claims."""
 FEWEST = 3
-"""The engine refuses hypotheses that fewer than this many draws in general position meet. A larger
-number refuses more claims."""
+"""The engine refuses hypotheses that fewer than this many random draws meet. A larger number
+refuses more claims."""
 
 
 def thin_hypotheses(statement: Statement, pool: Pool, column: Column, /) -> str:
     """Return a reason if almost no draw in general position meets the claim's own hypotheses.
 
-    A draw is in general position if its entries differ and have many digits. The rule concerns
-    claims whose sets (`over`) draw the instances, and that do not project these onto the
-    hypotheses.
+    The entries of a draw in general position differ and have many digits.
     """
     hypotheses, project = statement.hypotheses, statement.project
     own = isinstance(hypotheses, Within) and hypotheses.own is not None

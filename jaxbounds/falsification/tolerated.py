@@ -24,7 +24,7 @@ TOLERATED = 3e-14
 """Ball arithmetic decides only relative violations above this value; smaller ones are rounding. A
 larger value checks fewer violations."""
 NEAR_ZERO = 1e-6
-"""A strict claim with one zero side is inconclusive if the other falls below this share of its
+"""A strict claim with one zero side is inconclusive if the other side falls below this share of its
 median. A larger share leaves more true claims undecided."""
 NEAR_ONE = 1e-3
 """A strict claim is inconclusive if its worst ratio is this close to one. A larger number leaves
@@ -33,8 +33,8 @@ POINTS = 64
 """Ball arithmetic decides a strict claim at each value of its `there_is` entries, up to this many.
 A larger number decides more claims and takes longer."""
 USUAL = 1e-9
-"""A tolerance up to this value covers rounding alone; a larger one is the author's choice. A larger
-threshold asks ball arithmetic more often."""
+"""A tolerance up to this value covers rounding alone; a larger tolerance is the author's choice. A
+larger threshold asks ball arithmetic more often."""
 
 
 def hidden_violation(
@@ -121,7 +121,7 @@ def _never_strict(
 ) -> bool:
     """Return whether ball arithmetic refutes a strict inequality whose sides are equal in floats.
 
-    It must refute every value of `there_is` entries; more than `POINTS` values are never tried.
+    Ball arithmetic must refute each value of `there_is` entries, of which there may be `POINTS`.
     """
     if statement.there_is is None:
         return asked(statement, form, instance, size).equal

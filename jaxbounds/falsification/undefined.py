@@ -86,7 +86,7 @@ def _places(statement: Statement, pool: Pool) -> list[_Place]:
 
 
 def _covering(places: Sequence[_Place], lost: np.ndarray, counted: np.ndarray) -> list[_Place]:
-    """Return a few conditions of which each NaN instance meets one; [] if there are none."""
+    """Return a few conditions of which each NaN instance meets at least one, or []."""
     chosen, left = list[int](), lost
     while np.any(left):
         explained = lambda i, left=left: int(np.sum(places[i].holds & left))

@@ -164,8 +164,7 @@ class Verdict:
     def largest_size(self) -> str:
         """The last size with an instance that counted as evidence, in words.
 
-        The text is empty if no instance counted. For a claim about a limit the text is empty,
-        because a limit has no largest size.
+        The text is empty if no instance counted, or if the claim is about a limit.
         """
         if self.kind == "limit":
             return ""

@@ -48,7 +48,7 @@ class OnBox(NamedTuple):
     """A claim on a box of parameters, translated to scalar operations.
 
     Attributes:
-        pairs: the (left, right) scalars of each entry of the sides.
+        pairs: for each entry of the sides, the left and the right scalar.
         error: the rounding error of the sides that `evaluate` states.
         ledger: the list of all scalar operations that the program executes.
     """
