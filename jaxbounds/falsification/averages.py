@@ -24,7 +24,6 @@ class Group(NamedTuple):
     """The random instances of one shape that meet the hypotheses.
 
     Attributes:
-        measured: the measured sides of these instances.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.

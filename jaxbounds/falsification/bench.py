@@ -302,18 +302,19 @@ class Bench:
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """Return the program that evaluates an instance and records judged functions' results."""
+        """Return a program that evaluates an instance and records results of the claim's functions."""
         return read(self.statement, size, self._returned)
 
     def noted(
         self, batch: Instance, size: Size, at: NotedAt, total: int
     ) -> tuple[Measured, list[Row]]:
-        """Measure a batch; record the judged functions' values on a few of its instances.
+        """Measure a batch; record the results of the claim's functions on a few instances.
 
         Args:
             batch: stacked instances of equal shapes.
             size: the numbers that give the instances' shapes.
-            at: the index of the size, and the source of the instances, such as a sampler's name.
+            at: the index of the shapes in `statement.sizes`, and the source of the instances, such
+                as a sampler's name.
             total: the number of all instances from this source, which may be more than the batch.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))

@@ -166,7 +166,7 @@ def search_close(
 
 
 def look_between(bench: Bench, pool: Pool, index: int, /) -> None:
-    """If instances are single floats, measure floats between draws; add the worst to the pool."""
+    """If instances are single floats, measure floats between draws; add the worst to `pool`."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     batch, measured = pool.of_size(index)
     leaves, structure = jax.tree.flatten(batch)

@@ -101,10 +101,9 @@ def evaluated(
     """Measure one version of the claim with several trial values of the entries of `there_is`.
 
     Args:
-        given: the bench that measures instances with these entries.
+        given: the bench that measures instances with values for `there_is`.
         size: the numbers that give the instances' shapes.
-        own: the instances' present values of these entries, which give the pytree structure of
-            `leaves`.
+        own: the instances' present `there_is` entries, which give the pytree structure of `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the claim version.
@@ -142,9 +141,9 @@ class Descent:
     """Searches, for many instances, the `there_is` entries that minimise lhs / rhs.
 
     Args:
-        given: the bench that measures instances with these entries.
+        given: the bench that measures instances with values for `there_is`.
         size: the numbers that give the instances' shapes.
-        names: the names of the entries.
+        names: the names of the `there_is` entries.
         index: the index of the claim version.
 
     Attributes:

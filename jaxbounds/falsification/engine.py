@@ -49,8 +49,8 @@ the ball arithmetic that confirms a shrunk instance."""
 
 
 ASKED = 8
-"""If ball arithmetic does not confirm the shrunk instance's violation, it tries this many other
-instances. A larger number takes longer."""
+"""If ball arithmetic does not confirm the shrunk instance's violation, the engine tries this many
+other instances. A larger number takes longer."""
 ENTRIES = 4096
 """The engine shrinks a failing instance if it has at most this many entries. A larger limit shrinks
 larger instances and takes longer."""

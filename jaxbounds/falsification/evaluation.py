@@ -209,7 +209,7 @@ def read(
         statement: the statement to evaluate.
         size: the size of the instances (the numbers that give their shapes).
         returned: a function that takes the array module (NumPy or `jax.numpy`) and returns a few
-            numbers, which summarise the last results of the judged functions.
+            numbers, which summarise the last results of the functions that the claim is about.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.

@@ -52,7 +52,7 @@ NONE = Examples(None)
 
 
 def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
-    """Add the worst instances of earlier runs to the pool of instances.
+    """Add the worst instances of earlier runs to the measured instances in `pool`.
 
     Unless `every` is set, the function adds only violations, because other instances would make a
     run depend on earlier runs. The function skips an instance that no longer fits the statement.

@@ -182,7 +182,7 @@ def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: 
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool with random and hand-written instances; count rejections by reason."""
+    """Add random and hand-written instances to `pool`; count rejections by reason."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)

@@ -52,7 +52,7 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add to the pool the violations far from the random draws that ball arithmetic confirms.
+    """Add to `pool` the violations far from the random draws that ball arithmetic confirms.
 
     Returns:
         A dictionary from each claim version that ball arithmetic cannot decide to the reason.
@@ -83,7 +83,7 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add to the pool the scaled instances whose violation ball arithmetic confirms.
+    """Add to `pool` the scaled instances whose violation ball arithmetic confirms.
 
     The function skips a claim version that an instance already violates, and a claim that no single
     instance can refute.

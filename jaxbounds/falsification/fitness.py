@@ -15,8 +15,8 @@ CHANGES = (
     "random numbers or change a Python state. Try to draw all random numbers in the sampler"
 )
 SLOW = 1.0
-"""If a measurement takes more seconds than this, the engine repeats it once instead of twice. A
-larger value notices more functions whose results change, and takes longer."""
+"""If a measurement takes more seconds than this, the engine repeats the measurement once instead of
+twice. A larger value notices more functions whose results change, and takes longer."""
 
 
 def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:

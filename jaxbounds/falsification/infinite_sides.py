@@ -57,8 +57,8 @@ def is_short(bench: Bench, pool: Pool, column: Column, rows: np.ndarray, /) -> b
 def without_overflow(bench: Bench, pool: Pool, column: Column, rows: np.ndarray, /) -> bool:
     """Return whether the claim's program neither overflows nor underflows on some instances.
 
-    An infinite side of these instances is then infinite by definition. The answer is False if NumPy
-    cannot run the program.
+    Without an overflow or underflow, an infinite side is infinite by definition. The answer is
+    False if NumPy cannot run the program.
     """
     try:
         for program, part in _programs(bench, pool, column, rows):

@@ -20,8 +20,8 @@ GOES calls more trends converged. A negative limit may be as large as GOES times
 distance."""
 SAME = 0.98
 """The engine extrapolates the distance with and without the largest size. If the first limit is
-below SAME times the second, the decay is logarithmic and stays undecided. A larger SAME leaves
-more claims undecided."""
+below SAME times the second, the decay may be logarithmic, and the test decides nothing. A larger
+SAME leaves more claims undecided."""
 STEADY, FALLS = 0.97, 0.05
 """Criteria for a slow power law: three local exponents of at least FALLS, with successive ratios
 between STEADY and 1 / STEADY. Larger values accept fewer power laws. Two exponents do not

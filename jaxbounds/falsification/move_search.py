@@ -1,4 +1,4 @@
-"""Search by parallel sequences of random moves; add the results to the pool of instances."""
+"""Search by parallel sequences of random moves; add the results to the measured instances."""
 
 import functools
 from collections.abc import Callable
@@ -173,7 +173,7 @@ def search_by_moves(
         pool: all instances so far, to which the function adds the results.
         budget: the numbers of draws and search steps; each sequence has the number of search steps
             divided by `STEPS`.
-        at: the seed of the run and the index of the size.
+        at: the seed of the run, and an index into the statement's sizes.
         again: whether a gradient ascent ran before the random moves.
     """
     (seed, index), forms = at, len(bench.statement.forms)

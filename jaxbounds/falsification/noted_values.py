@@ -50,7 +50,7 @@ class Row(NamedTuple):
     Attributes:
         row: the index of the instance in the batch.
         of_forms: the recorded numbers of the sides, for each version of the claim.
-        judged: the recorded numbers of each judged function's first result.
+        judged: the recorded numbers of the first result of each function that the claim is about.
     """
 
     at: NotedAt
@@ -119,7 +119,7 @@ def numbers(value: Any, xp: Xp, /) -> Any:
 
 
 def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
-    """Return a dictionary from each judged function to the recorded numbers of its results.
+    """Return the recorded numbers for each function that the claim is about, by name.
 
     While JAX traces, the function skips results that do not depend on the instance, because a cache
     may return these results without a call.
@@ -162,7 +162,7 @@ def values_of(
 def noted(
     statement: Statement, readings: Sequence[Reading], at: NotedAt, rows: Sequence[int], /
 ) -> list[Row]:
-    """Record the values of the sides and judged functions on some instances of a batch.
+    """Record the values of the sides and of the claim's functions on some instances.
 
     Args:
         statement: the statement, which declares the claim as data.

@@ -33,8 +33,8 @@ MOST = 2**21
 """The engine computes the terms only if each array has at most this many numbers. A larger limit
 takes more memory, because the engine holds five runs at once."""
 FIRST = 64
-"""The engine first checks this many of the largest violations; if one is more than rounding, it
-skips the others. A larger number takes longer."""
+"""The engine first checks this many of the largest violations. If one violation is more than
+rounding, the engine skips the smaller violations. A larger number takes longer."""
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
 number finds more wrong entries and takes longer."""

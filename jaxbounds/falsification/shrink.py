@@ -114,8 +114,8 @@ def share(amount: float, /) -> float:
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
     """Return the simplest failing instance that the shrinking finds, with unchanged shapes.
 
-    A simpler instance has rounder numbers and fewer nonzero entries. Its violation is at least
-    `share` of the given instance's violation.
+    A simpler instance has rounder numbers and fewer nonzero entries. The result's violation is at
+    least `share(violation)` of the given instance.
     """
     flat = flatten(instance)
     floor = share(float(judge([unflatten(flat)])[0]))

@@ -58,7 +58,7 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:
-    """Add to the pool the special points at which an identity's sides differ."""
+    """Add to `pool` the special points at which an identity's sides differ."""
     statement = bench.statement
     if not _is_tried(statement):
         return

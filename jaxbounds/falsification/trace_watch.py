@@ -1,7 +1,4 @@
-"""Record which judged functions run, and which operations round coarsely.
-
-The judged functions are those that a claim is about.
-"""
+"""Record which functions of a claim run, and which operations round to fewer digits than float64."""
 
 import functools
 import sys
@@ -58,15 +55,15 @@ class TraceWatch:
     """Records events while JAX traces a statement, or while the statement runs outside JAX.
 
     Attributes:
-        called: the full names of the judged functions that the statement called.
+        called: the full names of the functions that the claim is about and that ran.
         narrow: the operations that round to fewer digits than float64.
         constants: the types and shapes of constants with fewer digits than float64.
         approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
         fixed: whether a second trace gave the same program; None without a second trace.
         writes: whether `evaluate` writes into its instance.
-        notes: whether the watch keeps the results of judged functions in each call.
-        returned: for each judged function, its first result in the last call with `notes`.
+        notes: whether the watch keeps results of the claim's functions in each call.
+        returned: for each of the claim's functions, the first result in the last call with `notes`.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -85,7 +82,7 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions that the program has not called."""
+        """The functions that the claim is about, but that the program has not called."""
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property
@@ -135,7 +132,7 @@ class TraceWatch:
         """Record a trace's operations.
 
         JAX hides a call of a function that it has traced for another statement. If the trace calls
-        no judged function, the method therefore clears JAX's caches and traces again.
+        none of the claim's functions, the method therefore clears JAX's caches and traces again.
 
         Args:
             closed: the traced program, a `ClosedJaxpr`.
