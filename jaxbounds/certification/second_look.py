@@ -30,13 +30,7 @@ number. A larger number excuses larger violations."""
 
 
 class Doubt(NamedTuple):
-    """Whether a float64 evaluation contradicts the proof, and where.
-
-    Attributes:
-        reason: one sentence about the contradiction; empty if there is no contradiction.
-        point: the point of the box at which float64 contradicts the proof.
-        looked: the number of points at which the check evaluated the claim.
-    """
+    """Whether float64 contradicts the proof, and why; `looked` counts the evaluated points."""
 
     reason: str
     point: tuple[float, ...] | None
@@ -80,15 +74,9 @@ class _Measured(NamedTuple):
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
     """Search a box by float64 measurements for a violation of a claim that was proved on it.
 
-    A violation counts as rounding in two cases. First, moving the point by a few units in the last
-    place changes the margin by as much as the violation. Second, the violation is a few units in
-    the last place of the largest number in the evaluation.
-
-    Args:
-        margin: the function from a point to the claim's margin at the point; see
-            `jaxbounds.certification.proof.margin_of`.
-        domain: the domain of the proof.
-        tolerance: a violation of the claim up to this relative size always counts as rounding.
+    A violation counts as rounding in three cases: if its relative size is at most `tolerance`, if a
+    move of the point by a few units in the last place changes the margin as much, or if it is a few
+    units in the last place of the largest computed number.
     """
     program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
     low, high = np.array(domain.lower), np.array(domain.upper)

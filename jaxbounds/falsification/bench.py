@@ -302,7 +302,7 @@ class Bench:
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """Return a program that evaluates an instance and records results of the claim's functions."""
+        """Return a program that evaluates an instance and records the claim's functions."""
         return read(self.statement, size, self._returned)
 
     def noted(
@@ -310,12 +310,8 @@ class Bench:
     ) -> tuple[Measured, list[Row]]:
         """Measure a batch; record the results of the claim's functions on a few instances.
 
-        Args:
-            batch: stacked instances of equal shapes.
-            size: the numbers that give the instances' shapes.
-            at: the index of the shapes in `statement.sizes`, and the source of the instances, such
-                as a sampler's name.
-            total: the number of all instances from this source, which may be more than the batch.
+        The source of the instances (such as a sampler) made `total` instances, perhaps in several
+        batches.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))
         rows = [row - at.start for row in rows_of(at.source, total) if row in own]

@@ -13,12 +13,8 @@ def may_call(
     """Return the functions in `among` that the code of `function` may call.
 
     The search follows names through globals, closures, containers, classes, partial applications
-    and modules. The search follows a name even if the line that uses the name never runs.
-
-    Args:
-        function: the function to start from, for example a statement's `evaluate`.
-        among: the functions that the search looks for.
-        room: the packages whose functions the search looks through.
+    and modules of the packages `room`. The search follows a name even if the line that uses the
+    name never runs.
     """
     wanted = {_plain(one).__code__: one for one in among}
     found, left, seen = set(), [function], set()

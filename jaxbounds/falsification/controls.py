@@ -25,10 +25,8 @@ larger value leaves more rate claims without a false variant."""
 def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision]:
     """Return the decision about the deliberately false variant of each version of the claim.
 
-    Args:
-        statement: the statement to which the variants belong.
-        columns: the measurements of each version, then those of the false variant that the
-            statement declares (or that the engine made for an `=`).
+    The last column holds the measurements of the variant that the statement declares, or that the
+    engine made for an `=`.
     """
     if not statement.control.strip() and statement.kind in FITTED:
         made = _moved if statement.kind == "limit" else _to_a_power

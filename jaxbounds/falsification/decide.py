@@ -169,12 +169,9 @@ def _equal(statement: Statement, m: Measured) -> Decision:
 
 
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
-    """Decide the status of one version of the claim from its measurements.
+    """Decide the status of one version of the claim (`form`) from its measurements.
 
-    Args:
-        statement: the statement, which gives the kind and the tolerance.
-        form: the version to decide; None for a deliberately false variant.
-        column: the measurements on all instances.
+    A deliberately false variant has no `form`.
 
     Raises:
         NotImplementedError: if the function has no rule for the kind of the statement.

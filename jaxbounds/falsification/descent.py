@@ -100,15 +100,8 @@ def evaluated(
 ) -> Tried:  # fmt: skip
     """Measure one version of the claim with several trial values of the entries of `there_is`.
 
-    Args:
-        given: the bench that measures instances with values for `there_is`.
-        size: the numbers that give the instances' shapes.
-        own: the instances' present `there_is` entries, which give the pytree structure of `leaves`.
-        leaves: the trial values, each of shape (tried, instances, *shape).
-        batch: the instances.
-        index: the index of the claim version.
-        outside: whether to measure also an instance that violates a hypothesis about its other
-            entries.
+    Each array of `leaves` has the shape (tried, instances, *shape). If `outside` is true, instances
+    count although they violate a hypothesis about their other entries.
     """
     shape = leaves[0].shape[:2]
     instances = _joined(own, leaves, batch)
@@ -139,12 +132,6 @@ def _largest_gap(reading: Reading, index: int) -> np.ndarray:
 
 class Descent:
     """Searches, for many instances, the `there_is` entries that minimise lhs / rhs.
-
-    Args:
-        given: the bench that measures instances with values for `there_is`.
-        size: the numbers that give the instances' shapes.
-        names: the names of the `there_is` entries.
-        index: the index of the claim version.
 
     Attributes:
         rounds: the largest number of rounds of the search for an instance.

@@ -159,10 +159,7 @@ def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
     """Yield arrays with an entry moved by a power of two or to an end, or two exchanged.
 
-    Args:
-        leaf: an array of one instance.
-        ends: the least and the largest value of an entry.
-        most: the largest number of arrays.
+    The pair `ends` holds the least and the largest value of an entry.
     """
     flat, made = leaf.reshape(-1), 0
     powers = 2 ** np.arange(min(61, max(1, math.ceil(math.log2(max(ends[1] - ends[0], 2))))))

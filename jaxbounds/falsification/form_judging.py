@@ -86,7 +86,7 @@ class FormJudge:
         ill: a reason against the status `holds` or `consistent` of every claim version, or "".
         doubt: a reason against the status `holds` or `consistent` of this claim version, or "".
         near: whether the rules rejected a slightly false variant.
-        left_out: a dictionary from each reason of rejection to the number of rejected instances.
+        left_out: for each reason of rejection, the number of rejected instances.
         wrapped: the instances at which integers overflow.
         rounding: the reason why rounding may hide a violation, or "".
         beyond: a remark about instances with infinite sides that do not count, or "".

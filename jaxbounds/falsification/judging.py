@@ -88,15 +88,8 @@ def judge(
 ) -> Findings:
     """Judge a statement by draws and searches, without shrinking or storing an instance.
 
-    Args:
-        statement: the statement to judge.
-        budget: the numbers of draws and of search steps.
-        seed: the seed of all random draws.
-        programs: the compiler of the measuring programs, which may keep programs.
-        examples: the worst instances of earlier runs.
-        referee: ball arithmetic, which decides whether tiny violations are rounding.
-        timeout: the seconds after which draws and searches end; the function then decides on the
-            measurements so far.
+    After `timeout` seconds, the draws and searches end; the function then decides on the
+    measurements so far.
 
     Raises:
         OutOfTime: if the time limit ends the run before the first measurement, or before a

@@ -226,11 +226,7 @@ def counts_for(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return whether each instance counts as evidence, and both sides of its claim version.
 
-    Args:
-        statement: the statement, whose claim is a bound.
-        reading: the evaluated sides and hypotheses, stacked along a leading axis.
-        instances: the instances, stacked along a leading axis.
-        forms: the index of the claim version for each instance.
+    The instances and their `reading` (sides and hypotheses) are stacked along a leading axis.
     """
     each, axes = np.arange(len(forms)), lambda flag: tuple(range(1, flag.ndim))
     own = lambda part: np.asarray(np.stack(part)[forms, each] if len(part) > 1 else part[0], float)

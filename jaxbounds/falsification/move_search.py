@@ -75,12 +75,8 @@ def measuring(
 ) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
     """Return a function that projects instances onto the hypotheses, and measures them.
 
-    The function also returns a mask, which excludes violations that may be rounding.
-
-    Args:
-        bench: the bench, an object that measures instances.
-        size: the numbers that give the instances' shapes.
-        targets: for each instance, the index of the claim version to measure.
+    The array `targets` holds the index of the claim version for each instance. The function also
+    returns a mask, which excludes violations that may be rounding.
     """
     back, chain = projected(bench, size), np.arange(len(targets))
 
@@ -168,13 +164,8 @@ def search_by_moves(
 ) -> FoundByMoves:
     """Run parallel sequences of random moves, equally many for each claim version.
 
-    Args:
-        bench: the bench, an object that measures instances.
-        pool: all instances so far, to which the function adds the results.
-        budget: the numbers of draws and search steps; each sequence has the number of search steps
-            divided by `STEPS`.
-        at: the seed of the run, and an index into the statement's sizes.
-        again: whether a gradient ascent ran before the random moves.
+    The pair `at` holds the run's seed and an index into the statement's sizes. The flag `again`
+    says that gradient ascent ran before.
     """
     (seed, index), forms = at, len(bench.statement.forms)
     size = Size(bench.statement.sizes[index])

@@ -159,13 +159,9 @@ def wide(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
-    """Yield instances of larger shapes, built from a smaller instance.
+    """Yield instances with the shapes of `like`, built from a smaller instance.
 
     The function repeats the instance, or pads it by its edge, by zeros or by entries of `like`.
-
-    Args:
-        instance: the smaller instance.
-        like: an instance of the larger shapes, whose arrays have the same numbers of axes.
     """
     for how in ("tiled", "edge", "zero", "other"):
         yield jax.tree.map(functools.partial(_grown, how=how), instance, like)
@@ -210,15 +206,7 @@ Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
 
 
 def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -> Chains:
-    """Run parallel searches, one random move at a time.
-
-    Args:
-        score: the function that scores the instances of all runs.
-        starts: the starting instances, stacked.
-        rng: the random number generator of the moves.
-        steps: the number of moves of each run.
-        move: the function that proposes the next arrays.
-    """
+    """Run parallel searches from stacked starting instances, one random move at a time."""
     held, value, _ = score(starts)
     leaves, structure = jax.tree.flatten(held)
     accepted, met = np.zeros(len(value), int), np.zeros(len(value), int)
@@ -246,11 +234,8 @@ def one_leaf(
 ) -> list[Leaf]:
     """Move one array, or replace it by another array of equal shape.
 
-    Args:
-        leaves: the arrays of all runs.
-        rng: the source of random moves.
-        discrete: the indices of the arrays in finite sets; such an array moves to a neighbouring
-            point of its set. Other arrays move only if they hold floats.
+    An array whose index is in `discrete` moves to a neighbouring point of its finite set. Other
+    arrays move only if they hold floats.
     """
     movable = [i for i, leaf in enumerate(leaves) if can_move(i, leaf, discrete)]
     if not movable:

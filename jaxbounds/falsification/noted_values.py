@@ -98,12 +98,7 @@ def _weights(start: int, count: int, xp: Xp) -> Any:
 
 
 def numbers(value: Any, xp: Xp, /) -> Any:
-    """Return a few numbers that depend on every entry of a value; None for a value without numbers.
-
-    Args:
-        value: numbers, arrays, words, and containers that hold these values.
-        xp: the array module; `jax.numpy` for a traced value.
-    """
+    """Return a few numbers that depend on every entry of a value; None for a value without numbers."""
     parts = [part for leaf in _plain(value) for part in _reals(leaf, xp)]
     count = sum(map(len, parts))
     if not count:
@@ -162,15 +157,7 @@ def values_of(
 def noted(
     statement: Statement, readings: Sequence[Reading], at: NotedAt, rows: Sequence[int], /
 ) -> list[Row]:
-    """Record the values of the sides and of the claim's functions on some instances.
-
-    Args:
-        statement: the statement, which declares the claim as data.
-        readings: the evaluated sides and hypotheses of each recorded instance.
-        at: the index of the instances' size, and the source of the instances (for example a
-            sampler's name).
-        rows: the indices of the recorded instances in the batch.
-    """
+    """Record the values of the sides and of the claim's functions on some instances."""
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}
     return [
         Row(at, at.start + row, tuple(map(plain, sides_of(statement, one))), plain(one.judged))

@@ -61,13 +61,7 @@ class _Kept(NamedTuple):
 
 
 class Promises:
-    """Measures instances with the best `there_is` entries found for each version of the claim.
-
-    Args:
-        statement: a statement with entries that the claim says exist (`there_is`).
-        given: the bench, an object that measures instances with all entries.
-        size: the numbers that give the instances' shapes.
-    """
+    """Measures instances with the best `there_is` entries found for each version of the claim."""
 
     def __init__(self, statement: Statement, given: Reads, size: Size) -> None:
         self.statement, self.given, self.size = statement, given, size
@@ -102,10 +96,7 @@ class Promises:
     def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:
         """Fill each instance with the `there_is` entries that are best for its claim version.
 
-        Args:
-            batch: the instances.
-            forms: for each instance, the index of its claim version; the number of versions stands
-                for the false variant.
+        The index in `forms` of the false variant is the number of claim versions.
         """
         sought = np.where(forms == len(self.statement.forms), self._of_control, forms)
         filled = {

@@ -150,12 +150,7 @@ def _compared(
 ) -> Judged:
     """Compare the sides of many instances relative to the size of their terms, entry by entry.
 
-    Args:
-        statement: the statement, which declares the claim as data.
-        sides: both sides of the claim, of shape (instances, entries).
-        size: the size of the terms that both sides sum.
-        error: for each instance, the error of the sides that `evaluate` states.
-        spread: the change of the difference of the sides when each operation rounds differently.
+    The array `spread` holds the changes of lhs - rhs if each operation rounds differently.
     """
     (left, right), stated = sides, error[:, None]
     bar = UNITS * size + stated + spread

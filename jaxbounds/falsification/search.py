@@ -151,11 +151,6 @@ def gradient_search(
     All runs of the search advance together. A run may instead take steps relative to each entry,
     which is a search in logarithms. JAX compiles only the gradient, because a loop of all steps
     would take longer to compile than to run.
-
-    Args:
-        along: a function made by `leading`, which computes scores and gradients.
-        back: the function that projects instances onto the hypotheses.
-        steps: the number of steps of the search.
     """
     first, second = 0.8, 0.95  # decays of the moments (Kingma and Ba 2015, Algorithm 1)
 
@@ -194,13 +189,8 @@ def gradient_search(
 def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for discrete or nonsmooth statements.
 
-    A move copies an array, or a random fifth of its entries, from other drawn instances, or adds
-    sparse Gaussian noise of random size. A run accepts a move that raises the score.
-
-    Args:
-        score: the function that scores the instances of all runs.
-        donors: the drawn instances, stacked; moves copy arrays and entries from them.
-        steps: the number of steps.
+    A move copies an array, or a random fifth of its entries, from `donors`, or adds sparse Gaussian
+    noise of random size. A run accepts a move that raises the score.
     """
     given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
 

@@ -188,11 +188,7 @@ def stands(
 ) -> str:
     """Return the reason why a violation does not yet prove `fails`, or "".
 
-    Args:
-        bench: the bench, an object that measures instances.
-        form: the version of the claim that fails.
-        found: a violating instance, the numbers that give its shapes, and its ratio of the sides.
-        referee: ball arithmetic, which decides whether tiny violations are rounding.
+    The triple `found` holds an instance, the numbers that give its shapes, and its lhs / rhs.
     """
     index = [f.name for f in bench.statement.forms].index(form.name)
     instance, size, value = found

@@ -1,4 +1,4 @@
-"""Record which functions of a claim run, and which operations round to fewer digits than float64."""
+"""Record which functions of a claim run, and which operations are coarser than float64."""
 
 import functools
 import sys
@@ -133,11 +133,6 @@ class TraceWatch:
 
         JAX hides a call of a function that it has traced for another statement. If the trace calls
         none of the claim's functions, the method therefore clears JAX's caches and traces again.
-
-        Args:
-            closed: the traced program, a `ClosedJaxpr`.
-            given: the arguments of the traced program.
-            retrace: a function that traces the statement's program once more.
         """
         if self.never:
             forget(*(f.__module__ for f in self._judged))

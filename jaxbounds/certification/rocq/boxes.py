@@ -149,15 +149,7 @@ def box_file(
 ) -> RocqFile:
     """Write the Rocq file that proves a claim on a box.
 
-    Args:
-        statement: the statement that has the form.
-        form: the version of the claim to write.
-        domain: the box of parameters, and its slack (the amount by which the proved claim is
-            weaker).
-        as_coded: if True, each constant of the program means exactly its float.
-        citation: the paper's title.
-        boxes: the number of boxes of this library's own proof; the file's estimate of Rocq's time
-            depends on it.
+    The arguments are those of `proof_file`.
 
     Raises:
         NotSupported: if an operation has no translation, or the formula is too large for Rocq.

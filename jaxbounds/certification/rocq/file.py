@@ -258,11 +258,8 @@ class RocqFile(str):
 def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -> RocqFile:
     """Write the file of a translated disproof.
 
-    Args:
-        about: the disproof, translated to scalar operations.
-        citation: the paper's title.
-        margin: if not zero, the file also proves that the relative distance of the sides is at
-            least one millionth.
+    Unless `margin` is zero, the file also proves that the relative distance of the sides is at
+    least one millionth.
     """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))

@@ -36,13 +36,10 @@ class Translated:
     """A disproof translated to scalar operations, from which a Rocq file is written.
 
     Attributes:
-        size: the static part of the instance (its shapes and other Python numbers, by name).
-        instance: a dict from the name of each leaf of the instance to an array of exact numbers.
         ledger: all numbers and comparisons that the program computes, in the program's order.
         opened: the position in the ledger at which the operations of the sides begin.
         lhs: the translated left side; for an equation, only the entry at which the sides differ.
         rhs: the translated right side; for an equation, only the entry at which the sides differ.
-        error: the rounding error of the sides that `evaluate` states.
         entry: the index, in the flattened sides, of the entry at which the sides differ; -1 for
             scalar sides.
         reading: whether the file treats the program's constants as exact or as rounded numbers.
