@@ -74,9 +74,9 @@ class _Measured(NamedTuple):
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
     """Search a box by float64 measurements for a violation of a claim that was proved on it.
 
-    A violation counts as rounding in three cases: if its relative size is at most `tolerance`, if a
-    move of the point by a few units in the last place changes the margin as much, or if it is a few
-    units in the last place of the largest computed number.
+    A violation counts as rounding if its relative size is at most `tolerance`. A violation also
+    counts as rounding if a few units in the last place of the point, or of the largest number,
+    explain it.
     """
     program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
     low, high = np.array(domain.lower), np.array(domain.upper)

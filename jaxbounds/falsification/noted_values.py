@@ -98,7 +98,7 @@ def _weights(start: int, count: int, xp: Xp) -> Any:
 
 
 def numbers(value: Any, xp: Xp, /) -> Any:
-    """Return a few numbers that depend on every entry of a value; None for a value without numbers."""
+    """Return a few numbers that depend on every entry of a value; None without numbers in it."""
     parts = [part for leaf in _plain(value) for part in _reals(leaf, xp)]
     count = sum(map(len, parts))
     if not count:
