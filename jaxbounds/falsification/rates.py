@@ -11,11 +11,11 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Lower-order terms explain changes of log(lhs / rhs) that shrink by this factor if rhs doubles. A
-larger factor explains more changes."""
+"""If each doubling of rhs shrinks the changes of log(lhs / rhs) by this factor, lower-order terms
+explain the changes. A larger factor explains more changes."""
 SLOWLY = 0.9
-"""The limit SETTLES becomes SLOWLY if the factors do not rise, unlike those of a logarithm. A
-larger value explains more changes. For n^2 + n against n^2, the factor is 0.71."""
+"""SLOWLY replaces SETTLES if the factors by which changes of log(lhs / rhs) shrink do not rise. A
+larger value explains more changes by lower-order terms."""
 STAYS = 0.75
 """If the last local exponent is STAYS times as far from one as the fitted exponent, the exponents
 do not tend to one. A larger STAYS calls fewer rates inconsistent."""

@@ -39,8 +39,8 @@ OFTEN = 1e-8
 """Least relative error bar of a long program, because iterative solvers differ by 1e-9 between
 processors. A larger bar hides larger changes."""
 WORST, RESIDUAL = 1e6, 1e-12
-"""Outside JAX, rounding explains a change of a side by WORST times its perturbation, or by
-RESIDUAL. Larger values mistake more jumps for rounding."""
+"""If a program outside JAX changes a value by at most WORST times the perturbation, or RESIDUAL,
+rounding explains the change. Larger values mistake more jumps for rounding."""
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
 _NEAREST = 0

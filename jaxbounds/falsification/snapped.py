@@ -22,8 +22,8 @@ NEARLY = 0.9
 """The search rounds an instance's entries if lhs / rhs is at least this value. A smaller value
 rounds more instances."""
 EQUAL = 1e-12
-"""Largest difference of a kept instance's lhs / rhs from one. A larger value accepts instances
-farther from equality."""
+"""The search keeps an instance if lhs / rhs differs from one by at most this value. A larger value
+keeps instances farther from equality."""
 GRIDS = (1.0, 2.0, 8.0)
 """The search rounds entries to multiples of 1 / grid, and of (largest entry) / grid. More grids
 find more equalities."""
