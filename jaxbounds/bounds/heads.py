@@ -52,7 +52,6 @@ float32. A larger value accepts more networks as model (2)."""
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
-    """Return the arrays U and W if the pytree holds no other array; else None."""
     floats = {path: leaf for path, leaf in leaves.items() if holds(leaf, jnp.floating)}
     names = {path.rpartition("/")[2]: leaf for path, leaf in floats.items()}
     parents = {path.rpartition("/")[0] for path in floats}
@@ -62,7 +61,6 @@ def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
 
 
 def _structure(model: Any) -> tuple[Reason, ...]:
-    """Return the reasons why a network with parameters other than U and W is not model (2)."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
     if found and not found[0].paths:  # a reason has no paths if the network has no parameters
@@ -83,7 +81,6 @@ def _structure(model: Any) -> tuple[Reason, ...]:
 
 
 def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
-    """Return each reason why the shapes or values of U, W and the data X do not fit model (2)."""
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
         what = f"U has shape {np.shape(U)} and W {np.shape(W)}, expected (H, T, d) and (H, d, d)"
@@ -106,7 +103,6 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
 
 
 def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
-    """Return the reason for a refusal if the given outputs differ from those of model (2)."""
     given = np.asarray(outputs, np.float64).ravel()
     with enable_x64(True):
         params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}

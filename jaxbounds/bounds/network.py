@@ -50,7 +50,6 @@ def _line(problem: Exception, /) -> str:
 
 
 def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason, ...]]:
-    """Return the data in float64, or None and the reasons why the user's data cannot be used."""
     if data is None:
         return None, ()
     change = "give the embedded tokens as an array (n, T, d), from an embedding fixed beforehand"
@@ -75,7 +74,6 @@ def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason,
 
 
 def _unreadable(model: Any) -> tuple[Reason, ...]:
-    """Return the reasons why the model's parameters cannot be read; empty if they can be read."""
     try:
         leaves = leaves_by_path(model).values()
     except (TypeError, ValueError) as problem:
@@ -120,13 +118,7 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Return a paper's result for the network; refused data and exceptions become its `reasons`.
-
-    Args:
-        paper: the result to complete; it already names the paper and has no bound yet.
-        ask: a function that computes the paper's bound for the network, or the reasons against it.
-        unfit: the reasons why the data cannot be used.
-    """
+    """Return a paper's result for the network; refused data and exceptions become its `reasons`."""
     try:
         found = ask()
     except (TypeError, ValueError) as problem:

@@ -70,7 +70,6 @@ class PaperBound:
         return f"{self.of}: {number(self.value)}{beside}; {self.sizes}{given}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Return table rows for the bound, or one row for each reason why no bound applies."""
         if self.reasons:
             return [(self.paper, reason.what, reason.where) for reason in self.reasons]
         unseen = f"not seen: {'; '.join(self.unseen)}"
@@ -93,7 +92,6 @@ class PaperBound:
         return Table(title, ("why", "where", "what would have to change"), rows)
 
     def __str__(self) -> str:
-        """Return the bound as text, or each reason why the bound does not apply, with a cure."""
         lines = [*map(str, self.reasons)] or [self._said()]
         said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
         applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
@@ -181,7 +179,6 @@ class Bounds:
         return [(", ".join(papers), first, changes) for papers, first, changes in found.values()]
 
     def __str__(self) -> str:
-        """Return a text: whether a bound applies, the bounds, the reasons, the needed changes."""
         lines = [self.verdict]
         lines += [str(one) for one in self.applying]
         for papers, reason, changes in self._obstacles():

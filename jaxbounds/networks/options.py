@@ -18,10 +18,7 @@ def refused(name: str, value: Any, wanted: str, example: str, /) -> Refused:
 def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
     """Return an option that is an integer >= `least`; a traced value passes unchecked.
 
-    Args:
-        name: the name of the option, for error messages.
-        value: the value that the user gave for the option.
-        least: the smallest valid value of the option; None for any integer.
+    If `least` is None, any integer is valid.
 
     Raises:
         Refused: if the value is not an integer >= `least`; a bool or a float does not count as an
@@ -44,14 +41,8 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
 def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) -> float:
     """Return an option's value; refuse NaN, values up to a bound, and values that are no number.
 
-    Args:
-        name: the name of the option, for error messages.
-        value: the value that the user gave for the option.
-        above: the bound that the option's value must exceed.
-        example: a valid value of the option, for the message.
-
     Raises:
-        Refused: if the value is not a real number above the bound.
+        Refused: if the value is not a real number above the bound `above`.
     """
     try:
         if isinstance(value, str | bytes | bool | np.bool_):
@@ -68,10 +59,7 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
 def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
     """Return the user's option if it can be called, else refuse it.
 
-    Args:
-        name: the name of the option.
-        value: the user's value.
-        of: a text that names the arguments of the user's function, for the error message.
+    `of` names the arguments of the user's function, for the error message.
 
     Raises:
         Refused: if the user's value is not a function.

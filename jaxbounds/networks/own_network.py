@@ -32,7 +32,6 @@ class Reason(NamedTuple):
         return listed(self.paths) if self.paths else ""
 
     def __str__(self) -> str:
-        """Return in lines why no bound applies, at which paths, and the needed change."""
         where = [f"  at {', '.join(self.paths)}"] if self.paths else []
         return "\n".join([self.what, *where, f"  change: {self.change}"])
 

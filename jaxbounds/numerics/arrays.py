@@ -1,9 +1,8 @@
 """Choose NumPy or `jax.numpy`, so that one formula works for numbers and for traced values.
 
 Outside a trace, NumPy evaluates a formula, because an operation of `jax.numpy` takes a hundred
-times as long. Inside a trace, `jax.numpy` computes the whole formula, including constants such as
-ln 2 or an identity matrix. The traced program therefore contains no constants that NumPy has
-rounded.
+times as long. Inside a trace, `jax.numpy` computes the whole formula, so that the traced program
+contains no constants that NumPy has rounded.
 """
 
 import math
@@ -40,10 +39,7 @@ def real(n: Any, /) -> Any:
 def log(n: Any, /, *others: Any) -> Any:
     """Return the natural logarithm of a scalar, or of a Python integer of any size.
 
-    Args:
-        n: the number whose logarithm is computed: a scalar or a Python integer.
-        others: the other values in the formula of which the logarithm is a part. If `n` or one of
-            these values is traced, `jax.numpy` computes the logarithm.
+    If `n` or one of `others` (the other values in the formula) is traced, `jax.numpy` computes it.
     """
     if not traced(n, *others):
         return math.log(n)

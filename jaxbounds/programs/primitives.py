@@ -1,9 +1,9 @@
 """List the primitives of JAX that the library knows, in one table for all interpreters.
 
 A row lists the parameters of a primitive that the rules read, the parameters that change no value,
-and the parameters that must be unset. If an equation has a parameter that its row does not list, an
-interpreter treats the equation like an unknown primitive. If a primitive is unknown, the compiler
-runs the program instead of NumPy, and ball arithmetic refuses the program.
+and the parameters that must be unset. An interpreter treats an equation with any other parameter
+like an unknown primitive. NumPy leaves an unknown primitive to the compiler, and ball arithmetic
+refuses it.
 """
 
 from typing import NamedTuple

@@ -28,8 +28,7 @@ from jaxbounds.ground.jax_internals import (
 Range = tuple[int, int] | None
 """The least and the largest integer that a variable may hold; None if they are unknown."""
 STEADY = 8
-"""The overflow test computes the ranges of integers in the first steps of a `scan`, as many as this
-number.
+"""The number of first steps of a `scan` in which the overflow test computes the ranges of integers.
 
 For the later steps the test extrapolates a range that grew equally at each step. A larger number
 lets the test notice a later change of the growth.
@@ -103,8 +102,6 @@ def _of_array(x: Any) -> Range:
 
 
 class _Look:
-    """Walks through a traced program and lists primitives whose integer results may overflow."""
-
     def __init__(self) -> None:
         self.leaving: dict[str, None] = {}
 
@@ -167,7 +164,6 @@ class _Look:
         return [found] * len(eqn.outvars)
 
     def _are_whole(self, eqn: JaxprEqn) -> bool:
-        """Tell whether all operands are integers and the equation does not just widen a type."""
         if not all(map(_is_whole, eqn.invars)):
             return False
         given, into = _dtype(eqn.invars[0]), _dtype(eqn.outvars[0])
@@ -258,10 +254,8 @@ def _onwards(rows: Sequence[Range], steps: int) -> Range:
 def operations_that_may_wrap(program: ClosedJaxpr, given: Sequence[Any], /) -> tuple[str, ...]:
     """Return the names of primitives with integer results that may leave the range of their type.
 
-    Args:
-        program: the traced program whose integers are tested.
-        given: an array for each argument; the argument may hold any integers between the array's
-            least and largest entry.
+    For each argument, `given` holds an array; the argument may hold any integers between the
+    array's least and largest entry.
     """
     look = _Look()
     look.closed(program, list(map(_of_array, given)))

@@ -45,7 +45,6 @@ If this number is larger, `executed` counts an operation on a large array as few
 
 
 def _numbers(eqn: JaxprEqn) -> float:
-    """Count the numbers that an equation computes; for a matrix product, its multiplications."""
     found = sum(math.prod(v.aval.shape) for v in _arrays(eqn.outvars))
     if eqn.primitive.name == "dot_general":
         (axes, _), _ = eqn.params["dimension_numbers"]
@@ -73,7 +72,6 @@ def executed(program: Jaxpr, /) -> float:
 
 
 def _digits(dtype: Any) -> Any:
-    """Return the number of mantissa bits of a floating-point type; None for another type."""
     return int(jnp.finfo(dtype).nmant) if jax.dtypes.issubdtype(dtype, jnp.floating) else None
 
 
@@ -83,7 +81,6 @@ def _arrays(variables: Any) -> Any:
 
 
 def _narrowest(eqn: JaxprEqn) -> Any:
-    """Return the floating-point type to which an equation rounds; None if the equation is exact."""
     if is_exact(eqn.primitive.name):
         return None
     if eqn.primitive.name == "reduce_precision":
@@ -104,10 +101,6 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
     The text for an operation gives its name, its type and its line. The function omits an operation
     on which no result depends, such as an initialiser of values that the program replaces.
-
-    Args:
-        program: the traced program to examine.
-        wanted: the type in which the results are meant to be computed.
     """
     least = _digits(wanted)
     found: dict[str, None] = {}
@@ -144,12 +137,7 @@ def nested_constants(program: Jaxpr, /) -> Iterator[Any]:
 
 
 def narrow_constants(closed: ClosedJaxpr, wanted: Any, /) -> tuple[str, ...]:
-    """Return the type and shape of each constant that has fewer digits than the type `wanted`.
-
-    Args:
-        closed: the traced program to examine.
-        wanted: the type in which the results are meant to be computed.
-    """
+    """Return the type and shape of each constant that has fewer digits than the type `wanted`."""
     least, found = _digits(wanted), dict[str, None]()
     for value in (*closed.consts, *nested_constants(closed.jaxpr)):
         kind = getattr(value, "dtype", None)
@@ -164,19 +152,16 @@ _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_gene
 
 
 def draws(program: Jaxpr, held: list[bool], /) -> bool:
-    """Tell whether a program draws random numbers from a key that depends on a marked (held) input.
+    """Tell whether a program draws random numbers from a key that depends on a marked input.
 
-    Args:
-        program: the traced program.
-        held: a boolean for each constant, then for each input, of the program; True marks a value
-            that must not change (a held value).
+    `held` has a boolean for each constant, then for each input, of the program; True marks the
+    input.
     """
     found, _ = _followed(program, held)
     return found
 
 
 def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
-    """Tell whether a fixed (held) input is a random key; mark results that use fixed inputs."""
     marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
     reads = lambda atom: not isinstance(atom, Literal) and atom in marked
     drawn = False
@@ -210,7 +195,7 @@ def bytes_of(constant: Any, /) -> bytes:
 
 
 def program_text(closed: ClosedJaxpr, /) -> str:
-    """Return a text that identifies a program, with only its inner programs' constants."""
+    """Return a text that identifies a program and its inner programs' constants, not its own."""
     inner = hashlib.sha256()
     for constant in nested_constants(closed.jaxpr):
         inner.update(bytes_of(constant))
@@ -226,10 +211,10 @@ functions that change from trace to trace.
 
 
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
-    """Tell whether two programs give equal numbers at the arguments, up to rounding.
+    """Compare the results at the arguments up to rounding; one program may have additional results.
 
-    One of the programs may have additional results. A program lacks results of inner functions if
-    JAX took the outer function's trace from its cache.
+    A program lacks results of inner functions if JAX took the outer function's trace from its
+    cache.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]

@@ -62,7 +62,6 @@ def named(data: Any, batches: Any, /) -> Any:
 
 
 def _refuse_leaf(name: str, leaf: Any) -> None:
-    """Refuse a leaf that is not an array of numbers, or an array that `jit` deleted (donated)."""
     refuse_deleted(name, leaf)
     kind = getattr(leaf, "dtype", None)
     numbers = isinstance(leaf, bool | int | float | complex) or (

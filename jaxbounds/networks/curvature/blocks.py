@@ -46,7 +46,6 @@ def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
 
 
 def _inside(whole: Selection, block: Selection, vector: Array) -> Any:
-    """Return, as a pytree, those entries of a vector of all parameters that belong to a block."""
     pairs = zip(whole.pieces(vector), [b for b, w in zip(block.chosen, whole.chosen) if w])
     return block.tree_of([piece for piece, inside in pairs if inside])
 
@@ -67,21 +66,10 @@ def block_at(
 ) -> tuple[Extremes, Float[Array, ""]]:
     """Return the extreme eigenpairs of a diagonal block, and the loss.
 
-    A large block uses the product with the whole matrix, on vectors that are 0 outside the block.
-    A block with few parameters and a short program gets its own product, on vectors of its own
-    parameters. The function forms a small block as a matrix, column by column.
-
-    Args:
-        point: the loss with all its parameters and its batches.
-        at: a function that returns the `Point` of a block: the loss with the block's parameters.
-        chosen: the filter that selects the parameters of the block.
-        memory_limit: the largest number of bytes that a call may need; see `extremes_at`.
-        dense_limit: the largest number of parameters for a dense matrix; see `extremes_at`.
-        basis: the number of vectors in the Krylov basis; see `extremes_at`.
-        finite: whether to refuse a loss that is not finite; see `extremes_at`.
-        key: the random key; see `extremes_at`.
-        iterations: the largest number of matrix-vector products; see `extremes_at`.
-        tolerance: the residual that counts as converged; see `extremes_at`.
+    A large block uses the product with the whole matrix, on vectors that are 0 outside the block. A
+    block with few parameters and a short program gets its own product, on vectors of its own
+    parameters. The function forms a small block as a matrix. `at` returns the `Point` (a loss with
+    its parameters) of a block. The options are those of `Curvature.extremes`.
     """
     given: Mapping[str, Any] = {
         "key": key, "iterations": iterations, "tolerance": tolerance, "basis": basis,

@@ -38,7 +38,6 @@ try."""
 
 
 def _cause(problem: Exception, params: Params) -> tuple[str, str]:
-    """Return the cause of an exception in this library's words, and the change to try."""
     if fault := trace_fault(problem):
         return f"the loss {fault[0]}", fault[1]
     text = str(problem).strip()
@@ -61,10 +60,7 @@ def _cause(problem: Exception, params: Params) -> tuple[str, str]:
 def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[None]:
     """Turn an exception of the user's loss into one sentence with the cause and the user's line.
 
-    Args:
-        params: the parameters with which the loss was called.
-        differentiated: whether the loss has already run without error, so that only the loss's
-            derivative can fail.
+    If `differentiated` is true, the loss has already run, so that only its derivative can fail.
 
     Raises:
         Refused: in place of any exception that the loss raises.

@@ -1,10 +1,9 @@
 """Estimate the weak convexity of a loss L relative to its value: -lambda_min(Hess L) / L.
 
 A loss L is self-bounded weakly convex with constant kappa, for a network of H heads, if
-lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, which are upper
-estimates of lambda_min. Therefore the ratios -lambda_min / L of this module are lower estimates. A
-violation that Lanczos finds is certain, but finding no violation proves nothing. The function
-`convexity_certificate` bounds the ratio -lambda_min / L from above.
+lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos overestimates lambda_min, so this module gives
+lower estimates of -lambda_min / L. A violation that Lanczos finds is certain, but finding no
+violation proves nothing. The function `convexity_certificate` bounds -lambda_min / L from above.
 """
 
 from collections.abc import Mapping

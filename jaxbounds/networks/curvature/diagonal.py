@@ -117,7 +117,6 @@ def diagonal_at(
 def _krylov(
     operator: Operator, vector: Array, key: Array, function: Callable, k: int, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """Return f(A) v after k steps of Lanczos, and its change over the last tenth of the k steps."""
     norm = jnp.linalg.norm(vector)
     start = vector / jnp.where(norm > 0, norm, 1)
     before = max(k - max(k // 10, 1), 1)
@@ -129,7 +128,6 @@ def _krylov(
 
 
 def _checked(given: Callable) -> Callable:
-    """Wrap the user's function f, and refuse f if it fails or returns an array of another shape."""
     as_function("function", given, "eigenvalues (k,), in jax.numpy")
 
     def checked(values: Array) -> Array:

@@ -1,10 +1,9 @@
 """Multiply a loss's Hessian by vectors, with a program compiled once and called in Python loops.
 
-The product of a network's Hessian with a vector takes long to compile; the steps of Lanczos do not.
-Therefore this module compiles the product separately, and each method (extremes, trace, spectrum)
-calls the product in a Python loop. For one batch, a first program linearises the gradient. A second
-program, the linear map, receives the intermediate values and a vector. For several batches, each
-product differentiates the loss again, one batch after the other, in the memory of one batch.
+The product takes long to compile and the steps of Lanczos do not, so this module compiles the
+product alone. For one batch, a first program linearises the gradient, and a second program
+evaluates the linear map. For several batches, each product differentiates the loss again, one batch
+after the other, in the memory of one batch.
 """
 
 from collections.abc import Callable
@@ -40,12 +39,10 @@ _masked = jax.jit(jnp.multiply)
 
 
 def _whole(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array]:
-    """Return the product of the matrix with `dynamic["vector"]`, and the loss."""
     return problem.image_and_value(dynamic["vector"])
 
 
 def _of_leaves(selection: Selection, linear: Part) -> Callable[..., Array]:
-    """Make a map of one flat vector from a linear map of a list of parameter arrays."""
 
     def apply(held: list[Any], vector: Array) -> Array:
         return selection.vector(linear.at(held, _cut(selection, vector)))
@@ -61,12 +58,10 @@ def _cut(selection: Selection, vector: Array) -> list[Array]:
 def _of_block(
     selection: Selection, linear: Part, taken: tuple[bool, ...], block: Selection | None
 ) -> Callable[..., Array]:
-    """Return the diagonal block of a linear map that belongs to some of the parameters.
+    """Differentiate a linear map along the block's leaves; the derivative is the map itself.
 
-    The block is a map on vectors of the block's own parameters, or of all parameters if `block` is
-    None. The function differentiates the linear map along the leaves (arrays) of the block's
-    parameters. The map is linear, so this derivative is the map itself. The derivative omits
-    equations that depend only on leaves outside the block.
+    The derivative omits equations that depend only on leaves outside the block. The result is a map
+    on vectors of all parameters if `block` is None.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -130,11 +125,8 @@ class Linear:
     ) -> Callable[[Array], Array] | None:
         """Return the map of a diagonal block if the program for this block is short, else None.
 
-        Args:
-            mapped: the linear map at a point (a matrix times a vector), as `at` returned it.
-            taken: for each leaf of the parameters, whether the block contains the leaf.
-            block: the parameter arrays (leaves) of the block, for a map on vectors of the block;
-                None for a map on vectors of all parameters.
+        For each leaf of the parameters, `taken` says whether the block contains the leaf. If
+        `block` is None, the map takes vectors of all parameters.
         """
         mark = (mapped.mark, taken, block is None)
         if mark not in self._compiled:
@@ -149,7 +141,6 @@ class Linear:
 
 
 def _length(program: Jaxpr, taken: tuple[bool, ...]) -> int:
-    """Count the program's operations on paths from the block's arguments to the block's results."""
     reached = {v for v, inside in zip(program.invars, taken) if inside}
     named = lambda variables: {v for v in variables if not isinstance(v, Literal)}
     passed = []
@@ -185,7 +176,6 @@ class Mapped(NamedTuple):
 
 
 def _streamed(point: Point, zero: Array) -> tuple[Callable[[Array], Array], Array, int]:
-    """Return the product over a stream of batches, the loss, and the bytes of one product."""
     assert point.stream is not None
     points = {shape_of(point.stream.first): point}
     needs: list[int] = [0]
@@ -236,16 +226,11 @@ class Product:
         self.value = both(zero)[1]
 
     def __call__(self, vector: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Return the product of the Hessian (or Gauss-Newton matrix) with a vector."""
+        """Return the matrix times a vector."""
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
-        """Return the Krylov run (Lanczos) from a random vector; store the run for later methods.
-
-        Args:
-            key: the random key that draws the start vector of Lanczos.
-            rows: the number of vectors in the Krylov basis.
-        """
+        """Return the Krylov run (Lanczos) from a random vector; store the run for later methods."""
         mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
         kept = self._run
         if kept is None or kept[0] != mark or kept[1].is_restarted:
@@ -253,10 +238,7 @@ class Product:
         return kept[1]
 
     def fresh_run(self, operator: Operator, key: jax.Array, rows: int, /) -> Run:
-        """Return a new Krylov run of another operator.
-
-        The engine does not store the new run for later calls.
-        """
+        """Return a new Krylov run of another operator, which the engine does not store."""
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
@@ -271,9 +253,8 @@ class Product:
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:
         """Return the operator that multiplies vectors of all parameters by a diagonal block.
 
-        Args:
-            taken: for each leaf of the parameters, whether the block contains the leaf.
-            mask: a vector with 1 for each parameter of the block, and 0 elsewhere.
+        For each leaf of the parameters, `taken` says whether the block contains the leaf. `mask` is
+        1 for each parameter of the block, and 0 elsewhere.
         """
         if self._linear is not None:
             linear, mapped = self._linear
@@ -287,10 +268,6 @@ class Product:
 
         The result is None if the program for the block is not much shorter than the program for the
         whole matrix.
-
-        Args:
-            taken: for each leaf of the parameters, whether the block contains the leaf.
-            block: the block's parameters, as a `Selection`.
         """
         if self._linear is None:
             return None
@@ -301,15 +278,8 @@ class Product:
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:
     """Return the function that multiplies vectors by the Hessian at a point.
 
-    The first call compiles the product, and later calls reuse it.
-
-    Args:
-        point: the loss with its parameters and batches, which no transformation of JAX may trace.
-        limit: the largest number of bytes that the product and the caller's vectors may need.
-        rows: the number of vectors that the caller holds in memory beside the product.
-        what: the name of the computed quantity, for messages.
-        advice: the advice in the error message if the computation needs more bytes than the memory
-            limit.
+    The first call compiles the product, and later calls reuse it. No transformation of JAX may
+    trace the point. `limit` is the number of bytes for the product and the caller's `rows` vectors.
 
     Raises:
         Refused: if the product and the `rows` vectors need more memory than the limit. If the
@@ -347,19 +317,10 @@ def run_hosted(
 ) -> Any:
     """Run a method as a Python loop around a compiled matrix-vector product, or as one program.
 
-    Args:
-        point: the loss with its parameters and batches.
-        kernel: the method as one compiled program, see `Point.run`. This program runs if `hosted`
-            is None, or if JAX traces `point` (under jit, vmap or grad).
-        static: options of the method that are compiled into the program.
-        dynamic: options of the method that are arguments of the program.
-        limit: the largest number of bytes that the method may need.
-        what: the name of the computed quantity, for messages.
-        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The functions
-            `hosted` and `kernel` return the same results.
-        rows: the number of vectors that the function `hosted` holds in memory.
-        advice: the advice in the error message if the computation needs more memory than the limit.
-        head: the index of the head, if the point covers the parameters of one head.
+    The loop is `hosted(product, selection, static, dynamic)`, which holds `rows` vectors. The
+    program `kernel` returns the same results; it runs if `hosted` is None, or if JAX traces
+    `point`. The program is compiled for the `static` options, and takes the `dynamic` options as
+    arguments. `limit` is a number of bytes.
 
     Raises:
         Refused: if the method needs more bytes than the memory limit; nothing runs in that case.

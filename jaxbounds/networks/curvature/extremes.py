@@ -54,7 +54,6 @@ def _dense_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array,
 
 
 def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Extremes, Array]:
-    """Return the least and the greatest eigenvalue of the Hessian, and the loss."""
     selection = problem.selection
     if static["dense"]:
         ends = dense_extremes(matrix_of(problem, 64), tolerance=dynamic["tolerance"])
@@ -142,20 +141,9 @@ def extremes_at(
 ) -> tuple[Extremes, Float[Array, ""]]:
     """Return the Hessian's extreme eigenvalues, and the mean loss; see `Curvature.extremes`.
 
-    Args:
-        point: the loss with its parameters and batches.
-        memory_limit: the largest number of bytes that the computation may need.
-        key: the random key that draws the start vector of Lanczos.
-        iterations: the largest number of products of the matrix with vectors.
-        tolerance: the residual that counts as converged, relative to the largest absolute
-            eigenvalue.
-        basis: the number of vectors that the Krylov basis holds.
-        dense_limit: the largest number of parameters for which the function forms the whole Hessian
-            matrix.
-        head: the index of an attention head, if `point` restricts the Hessian to the parameters of
-            this head. One compiled program serves all heads, because the index is an argument of
-            the program.
-        finite: whether to raise `Refused` for a loss that is not finite.
+    If `head` is given, `point` restricts the Hessian to the parameters of one attention head. One
+    compiled program serves all heads. If `finite` is true, the function refuses a loss that is not
+    finite.
 
     Raises:
         Refused: in the cases that `Curvature` lists.
@@ -188,15 +176,8 @@ def pairs_in(
 ) -> Found:
     """Return a run's Ritz pairs (approximate eigenpairs), with the options of `lanczos_options`.
 
-    Args:
-        run: the Krylov run; see `pairs_of`.
-        wanted: the number of eigenpairs at each end of the spectrum; see `pairs_of`.
-        dynamic: the options that may be traced: `tolerance` and `iterations`.
-        least: the smallest number of products of the matrix with vectors.
-        space: the dimension of the vectors; a Krylov run never needs more products than this
-            dimension.
-        floor: a number; if the upper end of the spectrum lies below it, the upper eigenpairs need
-            not converge.
+    A run never needs more products than `space`, the dimension of the vectors. If the upper end of
+    the spectrum lies below `floor`, the upper eigenpairs need not converge.
     """
     limit = int(dynamic["iterations"])
     limit = min(limit, space) if run.rows >= space else limit
@@ -210,14 +191,7 @@ def rows_of(basis: int, /) -> int:
 
 
 def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Extremes:
-    """Compute the least and the greatest eigenvalue by Python loops around a compiled product.
-
-    Args:
-        run: the Krylov run that multiplies vectors by the matrix.
-        dynamic: the options that are arguments of the compiled program; see `lanczos_options`.
-        space: the dimension of the vectors of the Krylov run.
-        least: the smallest number of products of the matrix with vectors.
-    """
+    """Compute the least and the greatest eigenvalue by Python loops around a compiled product."""
     found = pairs_in(run, Wanted(1, 1), dynamic, least=least, space=space)
     (low, least_value, low_residual), (high, greatest, high_residual) = found.pairs
     tolerance, unit = (np.asarray(dynamic[name]) for name in ("tolerance", "unit"))

@@ -56,7 +56,7 @@ def hessian_extremes(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` and `Curvature.extremes` list.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -98,7 +98,7 @@ def spectrum(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` and `Curvature.spectrum` list.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -138,7 +138,7 @@ def trace(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` and `Curvature.trace` list.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -187,7 +187,7 @@ def weak_convexity(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` and `Curvature.weak_convexity` list.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -243,7 +243,7 @@ def block_extremes(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` and `Curvature.blocks` list.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -289,7 +289,7 @@ def dense_hessian(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` and `Curvature.dense` list.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -327,7 +327,7 @@ def extremes_memory(
         memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
-        Refused: in the cases that `Curvature` or the method of `Curvature` lists.
+        Refused: in the cases that `Curvature` lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,

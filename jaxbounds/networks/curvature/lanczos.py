@@ -1,19 +1,16 @@
 """Find extreme eigenpairs, with residuals, of a symmetric operator that may have deficient rank.
 
 The three-term recurrence of Lanczos fails when the Krylov space of the start vector is exhausted,
-because the next off-diagonal entry is rounding noise. A division by this off-diagonal entry gives
-vectors that are not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of
-small data sets are rank-deficient, so an exhausted Krylov space is the normal case. This module
-orthogonalises every new vector against the whole basis. If the remainder of the new vector is no
-larger than rounding noise, the iteration adds a random orthogonal direction of the remainder's
-length. The random direction also lets the iteration find repeated eigenvalues. The iteration keeps
-the remainder, because the remainder may have a component along an eigenvector that the basis still
-lacks.
+because the iteration then divides by rounding noise. Loss Hessians of small data sets are
+rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises every
+new vector against the whole basis. If the remainder of the new vector is no larger than rounding
+noise, the iteration adds a random orthogonal direction of the remainder's length. The random
+direction also lets the iteration find repeated eigenvalues. The iteration keeps the remainder,
+which may have a component along an eigenvector that the basis lacks.
 
-The Krylov basis has room for a fixed number of vectors (rows). When the basis is full, the
-iteration keeps Ritz vectors of both ends, drops the other vectors and continues. Therefore neither
-the memory nor the cost of a step grows with the number of iterations. This method is the thick
-restart of Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 2000.
+When the basis is full, the iteration keeps Ritz vectors of both ends and drops all other vectors.
+Therefore neither the memory nor the cost of a step grows. This method is the thick restart of Wu
+and Simon, SIAM J. Matrix Anal. Appl. 22, 2000.
 """
 
 import math
@@ -132,7 +129,6 @@ def _flagged(
     iterations: Int[Array, ""],
     tolerance: float | Float[Array, ""],
 ) -> Extremes:
-    """Return both extreme eigenvalues, with residuals from the unit eigenvectors and products."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -199,22 +195,13 @@ class _Krylov(NamedTuple):
 
 
 def _orthogonal(basis: Array, filled: Array | int, vector: Array) -> tuple[Array, Array]:
-    """Return the vector minus its projections on the filled rows, and the projections' lengths."""
     mask = jnp.arange(basis.shape[0], dtype=jnp.int32) < filled
     coefficients = jnp.where(mask, _dot(basis, vector), 0)
     return vector - _dot(coefficients, basis), coefficients
 
 
 def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
-    """Return the Lanczos factorisation with one more vector, made from the product `image`.
-
-    Args:
-        key: the random key that draws a random direction when the Krylov space is exhausted.
-        mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere; None allows all
-            entries.
-        state: the Lanczos factorisation before the step.
-        image: the product of the matrix with `state.vector`, the newest Krylov vector.
-    """
+    """Extend the basis by the product `image`; entries of the new vector with mask 0 stay 0."""
     k, eps = state.filled, jnp.finfo(state.vector.dtype).eps
     basis = state.basis.at[k].set(state.vector)
     scale = jnp.maximum(state.scale, jnp.linalg.norm(image))
@@ -239,10 +226,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest: Array) -> Array:
-        """Return a random direction plus `rest`, the new vector after orthogonalisation.
-
-        The vector `rest` is rounding noise, or close to an eigenvector that the basis lacks.
-        """
+        """The vector `rest` is rounding noise, or close to an eigenvector that the basis lacks."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
         left = rest / jnp.where(coupling > 0, coupling, 1)
@@ -263,7 +247,6 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
 
 
 def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
-    """Do one Lanczos step: multiply the newest basis vector by the matrix, and extend the basis."""
     return _advance(key, None, state, operator(state.vector))
 
 
@@ -275,14 +258,8 @@ def steps(
 ) -> _Krylov:
     """Compute `count` products of the operator; each product adds a vector to the basis.
 
-    Args:
-        operator: the operator, a linear map.
-        key: the random key that draws a random direction when the Krylov space is exhausted.
-        state: the Krylov factorisation before the steps. If `hosted` is true, JAX reuses (donates)
-            its arrays.
-        count: the number of products of the matrix with vectors.
-        hosted: whether the loop runs in Python, around an operator that is a compiled program.
-        mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.
+    If `hosted` is true, the loop runs in Python around a compiled operator, and JAX reuses
+    (donates) the arrays of `state`. Entries of the vectors stay 0 where `mask` is 0.
     """
     if hosted:
         for _ in range(int(count)):
@@ -309,10 +286,7 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
 
 
 def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
-    """Return Ritz values, Ritz vectors (as columns) and residual estimates.
-
-    If some rows of the basis are not filled yet, the last results are meaningless.
-    """
+    """Return Ritz values, vectors and residuals; unfilled rows make the last ones invalid."""
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
     filled = index < state.filled
@@ -327,7 +301,6 @@ def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
 def _restart(
     state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array | int
 ) -> _Krylov:
-    """Keep the Ritz vectors of the `low` least and of the `kept - low` greatest Ritz values."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]
     index = jnp.arange(kept, dtype=jnp.int32)
@@ -344,12 +317,7 @@ def _restart(
 
 
 class Wanted(NamedTuple):
-    """The number of eigenpairs at each end of the spectrum that must converge before Lanczos stops.
-
-    Attributes:
-        low: the wanted number of least eigenvalues.
-        high: the wanted number of greatest eigenvalues.
-    """
+    """The number of eigenpairs at each end of the spectrum that must converge."""
 
     low: int
     high: int
@@ -357,10 +325,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Return, for each end of the spectrum, whether its wanted Ritz values converged.
-
-    At the upper end, a Ritz value counts as converged if it certainly lies below `floor`.
-    """
+    """Count a Ritz value at the upper end as converged if it certainly lies below `floor`."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -376,7 +341,6 @@ def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any) -> _Krylov:
-    """Restart a full basis; keep more Ritz vectors at a spectrum's end that has not converged."""
     low, high = _small(wanted, state, tolerance, floor)
     share = jnp.where(high & ~low, kept - kept // 4, kept // 2)
     share = jnp.where(low & ~high, kept // 4, share)
@@ -385,7 +349,6 @@ def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any)
 
 @partial(jax.jit, static_argnums=0)
 def _unit_ritz_vectors(wanted: Wanted, state: _Krylov) -> tuple[Any, Any]:
-    """Return the wanted unit Ritz vectors, by ascending Ritz value, and the least Ritz value."""
     values, coefficients, _ = _ritz(state)
     low = jnp.arange(wanted.low, dtype=jnp.int32)
     high = state.filled - wanted.high + jnp.arange(wanted.high, dtype=jnp.int32)
@@ -406,19 +369,10 @@ def ritz_pairs(
     dtype: Any,
     floor: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Return unit Ritz vectors of both ends, the least Ritz value, and the number of products.
+    """Return unit Ritz vectors of both ends, the least Ritz value and the number of products.
 
-    Args:
-        operator: a linear map.
-        size: the length of the operator's vectors.
-        key: the random key that draws the start vector of Lanczos.
-        wanted: the number of eigenpairs at each end of the spectrum.
-        iterations: the largest number of products of the operator with vectors.
-        tolerance: the residual that counts as converged; see `lanczos_extremes`.
-        basis: the number of vectors that the Krylov basis holds.
-        dtype: the dtype of the operator's vectors.
-        floor: a number; Lanczos does not wait for the convergence of greatest Ritz values below
-            this number.
+    Lanczos does not wait for the convergence of greatest Ritz values below `floor`. The other
+    options are those of `lanczos_extremes`.
     """
     m = basis
     # The space has `size` dimensions, so more products find nothing new.

@@ -81,7 +81,6 @@ class Selection:
     places: tuple[tuple[str, ...], ...] = ()
 
     def _leaves(self, params: Params) -> list[Any]:
-        """Return the leaves of a pytree with this structure; a shared leaf appears once."""
         leaves = jax.tree.leaves(params)
         return leaves if self.sharing is None else self.sharing.once(leaves)
 
@@ -252,13 +251,11 @@ def _refuse_modules(params: Params) -> None:
 
 
 def _linen_state(params: Params) -> tuple[str, ...]:
-    """Return the collections of linen variables that no optimiser trains: all except "params"."""
     beside = isinstance(params, Mapping) and "params" in params
     return ("batch_stats", "cache", "intermediates", "perturbations") if beside else ()
 
 
 def _optimizer_leaves(params: Params) -> frozenset[str]:
-    """Return the paths of leaves in optax states (moments, counts), which are not parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
     found = set[str]()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
@@ -369,7 +366,6 @@ def select(
 
 
 def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
-    """Return, for each leaf, the indices and paths of all places where the leaf appears."""
     paths = [path for path, _, _ in found]
     if sharing is None:
         return [{i: path} for i, path in enumerate(paths)]
@@ -385,7 +381,6 @@ def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
 
 
 def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
-    """Return the axis of a parameter array that counts attention heads; `heads` gives the axis."""
     found: dict[str, int] = {}
     for path in paths.values():
         for axis in [axis for pattern, axis in heads.items() if matches(pattern, path)][:1]:
@@ -400,7 +395,6 @@ def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
 
 
 def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
-    """Return the tuple that `Selection.chosen` holds for a selected leaf."""
     dtype = jnp.asarray(leaf).dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
         raise Refused(

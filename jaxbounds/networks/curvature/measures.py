@@ -53,14 +53,8 @@ def measured(
 ) -> dict[str, float]:  # fmt: skip
     """Compute one measure, such as the gradient's norm, at a point; return a dictionary of numbers.
 
-    Args:
-        measure: the measure to compute. For "extremes" the dictionary is empty, because every
-            record contains the extreme eigenvalues anyway.
-        point: the loss with its parameters and batches.
-        operator: a function without arguments that makes the `Curvature` to which a user's own
-            measure is applied.
-        memory_limit: the largest number of bytes that the measure may need.
-        key: the random key that draws start vectors and probes.
+    For "extremes" the dictionary is empty, because every record contains the extreme eigenvalues.
+    `operator` makes the `Curvature` to which a user's own measure is applied.
     """
     if callable(measure):
         name, found = getattr(measure, "__name__", "measure"), measure(operator())

@@ -243,7 +243,6 @@ class CurvatureMonitor:
         return True
 
     def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
-        """Measure all recorded quantities other than the extreme eigenvalues."""
         more: dict[str, float] = {}
         operator = lambda: Curvature(
             self._loss, params, None if isinstance(batches, Listed) else batches,
@@ -280,7 +279,6 @@ class CurvatureMonitor:
         return found | record["more"]
 
     def _table(self) -> Table:
-        """Show the monitored loss and the latest record."""
         on = "its own data" if self._data is not None else "the loop's batches"
         made = f"{len(self._records)} record" + "s" * (len(self._records) != 1)
         rows = [(name, number(value)) for name, value in self.last.items()]

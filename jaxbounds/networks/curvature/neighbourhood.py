@@ -59,7 +59,6 @@ class Sharpness(NamedTuple):
 
 
 def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
-    """Return the vector rescaled to length `radius`; `other` if the vector is zero."""
     norm = jnp.linalg.norm(vector)
     return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
 

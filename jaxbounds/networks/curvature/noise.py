@@ -73,17 +73,14 @@ def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array,
 def _moments(squares: Any, mean_square: Any, count: int) -> tuple[Any, Any]:
     """Return the trace of the covariance of a batch's gradient, and |G|^2, both unbiased.
 
-    Args:
-        squares: the sum of |g|^2 over the batches, where g is a batch's gradient.
-        mean_square: the squared norm of the mean of the batches' gradients.
-        count: the number of batches.
+    `squares` is the sum of |g|^2 over the batches' gradients g; `mean_square` is the squared norm
+    of the mean of all g.
     """
     trace = (squares - count * mean_square) / (count - 1)
     return trace, mean_square - trace / count
 
 
 def _spread(leave_one_out: np.ndarray) -> float:
-    """Return an estimate's jackknife standard error, from estimates without one batch each."""
     count = len(leave_one_out)
     return float(np.sqrt((count - 1) * np.mean((leave_one_out - leave_one_out.mean()) ** 2)))
 

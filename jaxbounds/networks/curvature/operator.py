@@ -135,7 +135,6 @@ class Curvature:
 
     @staticmethod
     def _real(v: Any) -> Array:
-        """Refuse a vector of complex numbers; return any other vector as an array."""
         vector = jnp.asarray(v)
         if jnp.issubdtype(vector.dtype, jnp.complexfloating):
             raise Refused(
@@ -297,8 +296,7 @@ class Curvature:
         Args:
             k: the number of eigenvalues to compute.
             end: the end of the spectrum, "greatest" or "least".
-            copies: whether a second run looks for eigenvalues that the first run missed, such as
-                copies of a repeated eigenvalue. The second run costs 20 products or more.
+            copies: whether the second run takes place; it costs 20 products or more.
             key: the random key; see `extremes`.
             iterations: the largest number of matrix-vector products; see `extremes`.
             tolerance: the residual that counts as converged; see `extremes`.
@@ -315,16 +313,15 @@ class Curvature:
     ) -> Trace:
         """Estimate the trace, with its standard error.
 
-        For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
-        44, 2023). "krylov" spends four fifths of the products on the Krylov space of `extremes`, on
-        which the trace is computed exactly. A call of `extremes` with an equal key shares the
-        products of the Krylov space. The last fifth of the products, with random vectors (probes),
-        estimates the trace outside the Krylov space. "krylov" is accurate if few eigenvalues hold
-        most of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the
-        products on a sketch (a random subspace), and a third on the exact trace in the sketch.
-        "hutch++" spends the last third on random probes outside the sketch (Meyer, Musco, Musco,
-        Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`. If the budget is below 15
-        products, or a sketch exceeds 256 MiB, "auto" means "hutchinson".
+        "hutchinson" uses only random vectors (probes). "krylov" spends four fifths of the products
+        on the Krylov space of `extremes`, on which the trace is exact, and the last fifth on probes
+        outside this space (Chen and Hallman, SIAM J. Matrix Anal. Appl. 44, 2023). A call of
+        `extremes` with an equal key shares the products of the Krylov space. "krylov" is accurate
+        if few eigenvalues hold most of the Frobenius norm, as for Hessians of networks. "hutch++"
+        spends a third of the products on a sketch (a random subspace), a third on the exact trace
+        in the sketch, and a third on probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA
+        2021). "auto" means "hutchinson" below 15 products or if a sketch exceeds 256 MiB, else
+        "hutch++" inside of `jit` and "krylov" outside.
 
         Args:
             key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless

@@ -58,15 +58,11 @@ def real(loss: Any, /) -> Array:
 
 
 def _has_no_forward(problem: TypeError) -> bool:
-    """Return whether an error of JAX says that a custom_vjp has no forward derivative."""
     return "custom_vjp" in str(problem)
 
 
 def _look(linear: Callable, point: Any) -> None:
-    """Raise an error if a linear map calls a custom_vjp.
-
-    JAX detects a call of a custom_vjp only under a transformation, so the function applies vmap.
-    """
+    """Raise an error if a linear map calls a custom_vjp, which JAX detects only under vmap."""
     batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), point)
     jax.eval_shape(jax.vmap(linear), batch)
 
@@ -106,7 +102,6 @@ def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True)
 def _both_ways(
     outputs: Callable, point: PyTree, *, ruled: bool = True
 ) -> tuple[Any, Callable, Callable]:
-    """Return a network's outputs, and functions that multiply by its Jacobian J and by J^T."""
     try:
         value, push = jax.linearize(outputs, point)
         if ruled:

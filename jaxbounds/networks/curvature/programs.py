@@ -1,10 +1,7 @@
-"""Compile programs, and keep them for later calls.
+"""Compile programs, keep them for later calls, and tell the memory that a program will need.
 
-The memory that a program needs is known before the program runs.
-
-A program is compiled for the trace of a loss, a selection of parameters and the static options. The
-arguments of the program are parameters, batches, keys, iterations, tolerances, and the arrays that
-the loss holds.
+A program is compiled for the trace of a loss, a selection of parameters and the static options. Its
+arguments are parameters, batches, keys, iterations, tolerances, and the arrays that the loss holds.
 """
 
 import functools
@@ -104,7 +101,6 @@ class Program:
 
 
 def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
-    """Return the gradient's largest entry at the parameters, moved by `dynamic["step"]`."""
     at = problem.point + dynamic["step"] * (1 + jnp.abs(problem.point))
     return jnp.max(jnp.abs(jax.grad(problem.value)(at)))
 
@@ -140,17 +136,8 @@ class Point:
     """A loss at a point, on batches; `run` calls a kernel (a traceable function) at the point.
 
     The constructor traces the loss, so later in-place changes of the loss's objects have no effect.
-
-    Args:
-        loss: `loss(params)`, or `loss(params, batch)` if batches are given.
-        params: the parameters at the point.
-        batches: the data: one batch or a list of batches.
-        batch_size: the number of examples in a batch; the batches are slices of one pytree of
-            examples.
-        filter: a filter that selects the parameters; the default selects all parameters.
-        of: the matrix of second derivatives to use, "hessian" or "ggn".
-        heads: a mapping from a pattern of paths to the axis that runs over the heads, for kernels
-            that handle one head.
+    The arguments are those of `Curvature`. `heads` maps a pattern of paths to the axis that runs
+    over the heads, for kernels that handle one head.
 
     Raises:
         Refused: if the loss does not take these arguments, or returns anything other than a real
@@ -252,7 +239,6 @@ class Point:
         return Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
 
     def _refuse_another(self, traced: TracedLoss) -> None:
-        """Refuse a loss that Python's random numbers or a callback change from call to call."""
         if not traced.same_as(self._trace()):
             raise Refused(ANOTHER)
         if not traced.calls_back:
@@ -349,16 +335,9 @@ class Point:
     ) -> Any:
         """Run a kernel (a traceable function) at this point.
 
-        Args:
-            kernel: a traceable function `kernel(problem, static, dynamic)` that computes one result
-                at the point.
-            static: options of the method that are compiled into the program.
-            dynamic: options of the method that are arguments of the program.
-            limit: the largest number of bytes that the program may need.
-            what: the name of the computed quantity, for messages.
-            advice: the advice in the error message if the program needs more bytes than the memory
-                limit.
-            head: the index of the head, if the point covers the parameters of one head.
+        The kernel is `kernel(problem, static, dynamic)`. The program is compiled for the `static`
+        options, and takes the `dynamic` options as arguments. `limit` is a number of bytes. `head`
+        is the index of the head, if the point covers the parameters of one head.
 
         Raises:
             Refused: if the program needs more bytes than the memory limit; nothing runs in that

@@ -2,10 +2,9 @@
 
 The methods `extremes`, `top`, `spectrum` and `trace` all multiply one matrix with the same sequence
 of orthonormal vectors. A `Run` stores these vectors as rows. Each method uses the first rows that
-it needs, and extends the run if rows are missing. Therefore a method's result does not depend on
-the methods called before. NumPy diagonalises the projected matrix, so no program is compiled for
-its diagonalisation. If a method needs more products than the basis has rows, the method restarts
-the run, and later methods start a new run.
+it needs, and adds missing rows. Therefore a method's result does not depend on the methods called
+before. If a method needs more products than the basis has rows, the method restarts the run, and
+later methods start a new run.
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +51,6 @@ _rotated = jax.jit(_dot, donate_argnums=1)
 
 @jax.jit
 def _measured(vector: Array, image: Array) -> Array:
-    """Return a unit vector's Rayleigh quotient and residual, from its product with the matrix."""
     value = _dot(vector, image)
     return jnp.stack([value, jnp.linalg.norm(image - value * vector)])
 
@@ -97,16 +95,7 @@ class Run:
     def __init__(
         self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, mask: Array
     ) -> None:
-        """Draw the start vector; the constructor does not apply the operator.
-
-        Args:
-            operator: a linear map that has a compiled program of its own.
-            key: the random key that draws the start vector, and a random direction when the space
-                is exhausted.
-            rows: the number of rows of the Krylov basis.
-            dtype: the dtype of the operator's vectors.
-            mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.
-        """
+        """Draw the start vector; entries of the vectors stay 0 where `mask` is 0."""
         start_key, self._key = jax.random.split(key)
         self._operator, self._mask, self.rows = operator, mask, rows
         start = jax.random.normal(start_key, mask.shape, dtype)
@@ -122,10 +111,7 @@ class Run:
             self.filled, self.used, self._seen = self.filled + 1, self.used + 1, None
 
     def _projected(self) -> tuple[np.ndarray, float]:
-        """Return the operator's matrix in the Krylov basis, and its last off-diagonal entry.
-
-        Only the upper triangle of the matrix is set.
-        """
+        """Return the projected operator (upper triangle only), and its last off-diagonal entry."""
         if self._seen is None:
             upper = np.asarray(self._state.projected, np.float64)
             self._seen = np.triu(upper), float(self._state.coupling)
@@ -159,12 +145,8 @@ class Run:
     def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
         """Return a unit Ritz vector, its Rayleigh quotient and its residual.
 
-        The first call for a Ritz pair multiplies the operator by one vector.
-
-        Args:
-            look: the Ritz values (a `Look`) that the caller computed from the first k rows of the
-                present Krylov basis.
-            index: the index of the wanted Ritz value.
+        The first call for a Ritz pair multiplies the operator by one vector. `look` holds the Ritz
+        values of the present Krylov basis.
         """
         k = look.values.size
         if (k, index) not in self._pairs:
@@ -186,11 +168,7 @@ class Run:
     def restart(self, look: Look, low: int, kept: int) -> None:
         """Keep some Ritz vectors of a full basis, and drop the rest of the basis.
 
-        Args:
-            look: the Ritz values (a `Look`) from all rows of the basis.
-            low: the number of kept Ritz vectors with the least Ritz values.
-            kept: the number of all kept Ritz vectors; `kept - low` of them have the greatest Ritz
-                values.
+        The run keeps `low` Ritz vectors of the least Ritz values, and `kept - low` of the greatest.
         """
         m, dtype = self.rows, self._state.vector.dtype
         index = np.r_[np.arange(low), m - kept + np.arange(low, kept)].astype(int)
@@ -238,18 +216,10 @@ def pairs_of(
 ) -> Found:
     """Extend a run until the residuals of the wanted Ritz pairs are small, and return the pairs.
 
-    A residual counts as small only if it is still small `CONFIRM` products later.
-
-    Args:
-        run: a Krylov run without a restart so far.
-        wanted: the number of eigenpairs at each end of the spectrum.
-        tolerance: the residual that counts as small, relative to the largest absolute Ritz value;
-            if the tolerance is 0, the function computes all `limit` products.
-        limit: the largest number of products of the operator with vectors.
-        least: the smallest number of products of the operator with vectors; the run computes fewer
-            products only if `limit` is smaller.
-        floor: wanted eigenvalues at the upper end need not converge if they certainly lie below
-            this number.
+    A residual counts as small only if it is still small `CONFIRM` products later. `tolerance` is
+    relative to the largest absolute Ritz value; if it is 0, the function computes all `limit`
+    products. Wanted eigenvalues at the upper end need not converge if they certainly lie below
+    `floor`.
     """
     m = run.rows
     k = min(max(least, wanted.low + wanted.high + CONFIRM), m, limit)

@@ -54,7 +54,6 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
 
 
 def _once(tree: Params) -> list[tuple[str, Any]]:
-    """Return (path, leaf) for each leaf; a leaf at several places has only its first path."""
     found, sharing = [(path, leaf) for path, leaf, _ in leaves_of(tree)], sharing_of(tree)
     return found if sharing is None else sharing.once(found)
 

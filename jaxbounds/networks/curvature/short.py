@@ -1,9 +1,7 @@
 """Do a Krylov run on short vectors in NumPy, without compiled programs for its steps.
 
-The class `Run` of the module `shared`, in contrast, compiles new programs for each length of
-vectors. For a block of a few thousand parameters, new programs would take longer to compile than to
-run. The memory holds one short vector for each product, so a Krylov run on short vectors never
-restarts.
+For a block of a few thousand parameters, compiled steps would take longer to compile than to run.
+The memory holds one short vector for each product, so a Krylov run on short vectors never restarts.
 """
 
 from typing import Any
@@ -29,13 +27,7 @@ def _unit(vector: np.ndarray) -> np.ndarray:
 class ShortRun(Run):
     """A Krylov run with the basis vectors as NumPy arrays in float64; products have type `dtype`.
 
-    Args:
-        operator: a linear map that has a compiled program of its own.
-        key: the random key that draws the start vector, and a random direction when the space is
-            exhausted.
-        rows: the number of rows of the basis, at least the number of products that a caller needs.
-        dtype: the dtype of the vectors that the operator takes.
-        size: the length of the operator's vectors.
+    `rows` must be at least the number of products that a caller needs.
     """
 
     def __init__(
@@ -53,7 +45,6 @@ class ShortRun(Run):
         return np.asarray(self._operator(jnp.asarray(vector, self._dtype)), np.float64)
 
     def _less(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Orthogonalise a vector against the basis, twice; return remainder and coefficients."""
         rows, column = self._rows[: self.filled], np.zeros(self.filled)
         for _ in range(2):
             part = rows @ vector

@@ -105,10 +105,6 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Estimate a function's mean over the eigenvalues, from its values at quadrature nodes.
-
-        Return the mean, and the standard error of the mean.
-        """
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:
@@ -152,7 +148,6 @@ class Spectrum(NamedTuple):
         return self.size * mean, self.size * error
 
     def _finite(self, values: np.ndarray, name: str) -> np.ndarray:
-        """Refuse a function that is not finite at an estimated eigenvalue of positive weight."""
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():
@@ -210,7 +205,6 @@ class Spectrum(NamedTuple):
 
 
 def _error(samples: np.ndarray) -> float:
-    """Return the standard error of the mean of some samples; infinite for one sample."""
     count = len(samples)
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
@@ -222,7 +216,6 @@ def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Arr
 
 
 def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
-    """Do one Lanczos step, without a reorthogonalisation against all earlier vectors."""
     before, vector, coupling, scale = carry
     eps = jnp.finfo(vector.dtype).eps
     scale = jnp.maximum(scale, jnp.linalg.norm(image))

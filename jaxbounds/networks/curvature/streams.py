@@ -29,7 +29,6 @@ class Stream:
             )
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield each batch once, in a new pass over the data."""
         source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
             raise Refused(

@@ -68,7 +68,6 @@ def _nearest(
     iterations: int,
     key: Array,
 ) -> Float[Array, ""]:
-    """Estimate the eigenvalue nearest to a shift outside the spectrum (shift-inverted Lanczos)."""
     gap = poles - shift
     capacitance = jnp.eye(factor.shape[1], dtype=poles.dtype) + factor.T @ (factor / gap[:, None])
     # The inverse is explicit: one product for each vector is faster than two triangular solves.
@@ -94,9 +93,6 @@ class _Search(NamedTuple):
             `outer`.
         known: two booleans: whether a count of eigenvalues has confirmed `outer`, and whether a
             count has confirmed `inner`.
-        counts: the number of times that the search has counted eigenvalues so far.
-        halvings: the number of times that the search has counted eigenvalues at the midpoint of
-            `outer` and `inner`.
     """
 
     outer: Array | float
@@ -117,12 +113,9 @@ def _bracket(
     """Shrink the interval from `outer` to `inner` around one end of the matrix's spectrum.
 
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`; it is false at
-    `outer` and true at `inner`. The search first evaluates the function `passed` on both sides of
-    the candidate. Each evaluation of `passed` moves one end of the bracket, even if the candidate
-    is far from the end of the spectrum. The search then evaluates `passed` at the bracket's
-    midpoints, and last at an end of the bracket that no evaluation has confirmed. The code of the
-    search calls `passed` on one line, in one loop, because JAX compiles each further call for
-    seconds.
+    `outer` and true at `inner`. The search evaluates `passed` on both sides of the candidate, then
+    at the bracket's midpoints, and last at an end that no evaluation has confirmed. The code calls
+    `passed` on one line, in one loop, because JAX compiles each further call for seconds.
     """
     towards = jnp.sign(inner - outer) * width / 2
     tried = jnp.stack([candidate - towards, candidate + towards])

@@ -80,7 +80,6 @@ def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
-    """Replace the pair with the least eigenvalue by a new pair; orthogonalise the new vector."""
     least = jnp.argmin(values)
     others = rows.at[least].set(0)
     vector = vector - _dot(others, vector) @ others
@@ -92,10 +91,9 @@ def _greatest(
 ) -> tuple[Array, Array]:
     """Return unit vectors of the k greatest eigenvalues, and the largest absolute eigenvalue.
 
-    One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. Therefore the function
-    starts another Lanczos run at a new random vector, with the found eigenvalues shifted to the
-    other end of the spectrum. The function stops when a run finds no value above the least of the k
-    found values.
+    One run of Lanczos may miss copies of an eigenvalue. Therefore each further run shifts the found
+    eigenvalues to the other end of the spectrum, until a run finds no value above the least of the
+    k found values.
     """
     k, tolerance = static["k"], dynamic["tolerance"]
     shared = {"iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype}
@@ -127,7 +125,6 @@ def _greatest(
 
 
 def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
-    """Return the found eigenvectors (rows of norm one), their Rayleigh quotients and residuals."""
     return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
 
 
@@ -144,10 +141,7 @@ def _found(
 def _hosted(
     product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    """Find the k eigenpairs at one end of the spectrum from the Krylov run that all methods share.
-
-    A second Lanczos run looks for eigenpairs that the shared run missed.
-    """
+    """Take the pairs from the shared Krylov run; a second run looks for pairs that it missed."""
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])
     wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)

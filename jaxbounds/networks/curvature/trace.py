@@ -21,8 +21,8 @@ SHARE = 5
 """The method "krylov" uses a fraction 1 / SHARE of its products for random vectors (probes), which
 estimate the trace outside the Krylov space.
 
-All other products of "krylov" span the Krylov space. If SHARE is larger, the method shares more
-products with other methods, and estimates the trace outside the Krylov space less accurately.
+A larger SHARE shares more products with other methods, and estimates the trace outside the Krylov
+space less accurately.
 """
 
 
@@ -54,7 +54,6 @@ def _orthonormal(rows: Array) -> Array:
 
 @jax.jit
 def _less(rows: Array, vectors: Array) -> Array:
-    """Return the vectors minus the vectors' projections on orthonormal rows."""
     high = jax.lax.Precision.HIGHEST
     return vectors - jnp.dot(jnp.dot(vectors, rows.T, precision=high), rows, precision=high)
 
@@ -62,7 +61,6 @@ def _less(rows: Array, vectors: Array) -> Array:
 def _estimated(
     operator: Operator, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """Return the trace in the sketch (a random subspace), and each probe's estimate outside it."""
     sketch_key, probe_key = jax.random.split(key)
     signs = lambda key, count: jnp.stack(
         [jax.random.rademacher(k, (size,), dtype) for k in jax.random.split(key, count)]
@@ -78,7 +76,6 @@ def _estimated(
 
 
 def _outside(basis: Array, rows: Array, vector: Array) -> Array:
-    """Return a vector minus its projection on the first rows of an orthonormal basis."""
     high = jax.lax.Precision.HIGHEST
     first = jnp.arange(basis.shape[0], dtype=jnp.int32) < rows
     for _ in range(2):
@@ -89,7 +86,6 @@ def _outside(basis: Array, rows: Array, vector: Array) -> Array:
 
 @jax.jit
 def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
-    """Return a vector of random signs, and its component outside of the Krylov space."""
     signs = jnp.where(normal < 0, -1, 1).astype(normal.dtype)
     return signs, _outside(basis, rows, signs)
 
@@ -98,7 +94,6 @@ def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
 def _sampled(
     basis: Array, rows: Array, signs: Array, image: Array, sums: tuple[Array, Array]
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Estimate the trace outside the Krylov space; also add to the sums that give the variance."""
     entries = signs * _outside(basis, rows, image)
     return jnp.sum(entries), (sums[0] + entries, sums[1] + jnp.sum(entries**2))
 
@@ -106,12 +101,10 @@ def _sampled(
 def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tuple:
     """Return the exact trace within the Krylov space, and estimates of the trace outside of it.
 
-    The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
-    Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the Krylov
-    space. An estimate of the trace of B from a vector of random signs has the variance 2
-    (||B||_F^2 - sum B_ii^2). The products with the probes (random vectors) estimate ||B||_F^2 and
-    sum B_ii^2. The estimates of the variance use all entries of the products, so a few probes give
-    a reliable standard error.
+    Let B be the matrix projected on the complement of the Krylov space. An estimate of the trace of
+    B from a vector of random signs has the variance 2 (||B||_F^2 - sum B_ii^2) (Chen and Hallman,
+    SIAM J. Matrix Anal. Appl. 44, 2023). All entries of the products with the probes (random
+    vectors) estimate this variance, so a few probes give a reliable standard error.
     """
     rows, probes = static["rows"], static["probes"]
     run = product.run(key, max(static["basis"], rows))
@@ -129,7 +122,6 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
 
 
 def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return the exact trace in a subspace, the estimates of the remaining trace, and the loss."""
     selection = problem.selection
     found = _estimated(
         problem.operator(), selection.size, selection.dtype, dynamic["key"], static, hosted=False

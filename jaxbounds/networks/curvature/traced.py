@@ -1,9 +1,7 @@
 """Trace a loss again at each call; the arrays in the loss become arguments of the program.
 
 A loss may read objects that the user changes in place: a module, an array, an attribute, a global
-name. Therefore a cache with the loss's function object as its key would return outdated results.
-The key of a compiled program is the trace of the loss. The arrays to which the loss refers are
-arguments of the program.
+name. The key of a compiled program is therefore the trace of the loss, not its function object.
 """
 
 import functools
@@ -57,7 +55,6 @@ def _kind(batch: tuple) -> Any:
 
 
 def _examples(groups: tuple[Group, ...] | None) -> Iterator[tuple]:
-    """Yield a batch of each shape, as shapes and dtypes without numbers."""
     one = lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
     if groups is None:
         yield ()

@@ -1,10 +1,7 @@
 """Evaluate JAX programs in ball arithmetic, which `pip install 'jaxbounds[certify]'` installs.
 
-A ball is an interval, given by its midpoint and its radius. `enclose` traces a function and
-returns, for each entry of the result, a ball that contains the entry. `enclose` raises `Undecided`
-if the enclosures (balls) are too wide to decide a branch or an index of the program. `enclose`
-raises `NotSupported` if no rule says how to enclose a primitive's result. `add_rule` adds a rule
-for a JAX primitive of your own.
+A ball is an interval, given by its midpoint and its radius. `enclose` traces a function and returns
+a ball around each entry of its result. `add_rule` adds a rule for a JAX primitive of your own.
 """
 
 try:

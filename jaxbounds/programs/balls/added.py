@@ -9,8 +9,7 @@ from jaxbounds.programs.balls.interpreter import RULES, Interpreter
 from jaxbounds.programs.primitives import PRIMITIVES, Primitive
 
 Rule = Callable[[JaxprEqn, list[Any], Interpreter], list[Any]]
-"""A function that encloses an equation's outputs. The function's arguments are the equation, the
-equation's inputs and the run.
+"""A function of an equation, its inputs and the interpreter; it returns enclosures of the outputs.
 
 A float input is an array of `flint.arb` (balls: intervals with midpoint and radius). An integer
 input is a NumPy array. Each output must enclose the true value for all numbers that the input balls

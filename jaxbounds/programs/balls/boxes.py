@@ -1,11 +1,9 @@
 """Prove a claim (an inequality) on a box by branch and bound.
 
-The margin is the right side of a claim minus the left side. The search cuts the box until the
-margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first
-enclosure is the ball (interval) that ball arithmetic computes for the margin. The second enclosure
-is the mean value form: the value at the centre minus the sum of |slope| times radius. If the margin
-is monotone in a coordinate, the search replaces the box by one of its faces. If the sign of the
-margin stays undecided, the search cuts the box in two.
+The margin is the right side of the claim minus the left side. The search encloses the margin on a
+box by ball (interval) arithmetic, and by the value at the centre minus the sum of |slope| times
+radius. If the margin is monotone in a coordinate, the search keeps only the face where the margin
+is least. If the margin's sign stays undecided, the search cuts the box in two.
 """
 
 import heapq
@@ -47,11 +45,10 @@ A larger value leaves more small violations undecided. MARGIN must exceed the ro
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""The search looks for points at which both sides of the claim are equal. The search looks in each
-box whose width is below VERY_NARROW. The search also looks in each box whose width is below NARROW
-and whose margin (rhs - lhs) is below CLOSE. NARROW and VERY_NARROW are fractions of the whole box's
-width, and CLOSE is a fraction of the claim's larger side. Larger fractions make the search look in
-more boxes.
+"""The search looks for a point where both sides of the claim are equal in each box narrower than
+VERY_NARROW, and in each box narrower than NARROW whose margin (rhs - lhs) is below CLOSE.
+NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction of the
+claim's larger side. Larger fractions make the search look in more boxes.
 """
 
 
@@ -107,18 +104,7 @@ class Programs:
     def __init__(
         self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
     ) -> None:
-        """Prepare the programs that compute the margin.
-
-        The margin is the right side of a claim minus the left side.
-
-        Args:
-            margin: a function of a point of shape (count,) that returns `Values` without slopes.
-            count: the number of coordinates of the box.
-            slack: an exact number that the function adds to the margin, so that a weaker claim is
-                tested.
-            reading: "exact" if each float constant stands for exactly its value, "ulp" if it stands
-                for any nearby real number.
-        """
+        """Add the exact number `slack` to the margin, so that the search tests a weaker claim."""
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
         self._known: dict[tuple[int, bool], ClosedJaxpr] = {}
@@ -126,11 +112,6 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """Return the traced program that computes the margin on `rows` boxes.
-
-        The program returns all fields of `Values` except `slopes`. If `whole` is False, the program
-        returns only the fields `margin` and `needed`.
-        """
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
@@ -138,13 +119,7 @@ class Programs:
         return self._known[rows, whole]
 
     def __call__(self, balls: np.ndarray, slopes: bool) -> Values:
-        """Enclose the margin on boxes, which are given as balls (intervals) of shape (rows, count).
-
-        Raises:
-            Undecided: if the enclosures (balls) are too wide to decide a branch or an index of the
-                program.
-            NotSupported: if an operation of the program has no rule in ball arithmetic.
-        """
+        """Enclose the margin on boxes, given as balls (intervals) of shape (rows, count)."""
         if self._alone and len(balls) > 1:
             parts = [self(balls[i : i + 1], slopes) for i in range(len(balls))]
             return Values(*map(np.concatenate, zip(*parts)))
@@ -189,7 +164,6 @@ def _cut(box: Box, along: int, middle: float) -> tuple[Box, Box]:
 
 
 def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
-    """Return the face of the box on which a monotone margin is least; None for other margins."""
     lower, upper = list(box.lower), list(box.upper)
     for j, slope in enumerate(slopes):
         if lower[j] < upper[j]:
@@ -202,10 +176,6 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate along which the margin varies most on the box.
-
-    If the slopes are NaN (unknown), return the coordinate along which the box is widest.
-    """
     free = [j for j in range(len(radii)) if radii[j] > 0]
     finite = all(slopes[j].is_finite() for j in free)
     weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
@@ -216,7 +186,6 @@ class Open(NamedTuple):
     """A box on which the claim is neither proved nor disproved.
 
     Attributes:
-        box: the box on which the claim is undecided.
         least: a lower bound of the margin (right side minus left side, plus the slack) on the box;
             minus infinity if unknown.
     """
@@ -234,7 +203,7 @@ class Touching(Protocol):
         """Tell whether the search for regions around points of equality has used up its tries."""
 
     def find_region(self, box: Box) -> bool:
-        """Search a box for a region with a proof of rhs - lhs >= 0; tell whether there is one."""
+        """Look in a box for a region on which rhs >= lhs is proved; tell whether there is one."""
 
     def settles(self, box: Box) -> bool:
         """Tell whether one proof shows the claim on the whole box, without splitting the box."""
@@ -246,11 +215,11 @@ class Touching(Protocol):
         """Tell whether a proved region contains a box."""
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return axis and coordinate of a region's boundary inside a box; None if there is none."""
+        """Return axis and coordinate of a proved region's face inside a box, or None."""
 
 
 class BoxSearch:
-    """A search over boxes, which continues with the undecided box of least lower bound.
+    """A branch and bound search, which next takes the box with the margin's least lower bound.
 
     Attributes:
         boxes: the number of boxes on which the search enclosed the margin (right side minus left
@@ -266,7 +235,6 @@ class BoxSearch:
     def __init__(
         self, programs: Programs, boxes: Sequence[Box], equalities: Touching | None = None
     ) -> None:
-        """Start the search for a proof; the claim is undecided on every given box."""
         self.programs, self._equalities = programs, equalities
         self._heap: list[tuple[float, int, Box]] = []
         self._pushed = 0
@@ -335,7 +303,6 @@ class BoxSearch:
             self._settle(one, state)
 
     def _touch(self, *boxes: Box) -> bool:
-        """Tell whether the search proves the claim around a point of equality in a box."""
         known = self._equalities
         return known is not None and not known.spent and any(map(known.find_region, boxes))
 
@@ -383,23 +350,12 @@ class BoxSearch:
             self._push(half, least)
 
     def _is_narrow(self, box: Box, share: float = NARROW) -> bool:
-        """Tell whether a box is narrow enough to look for a point of equality in it."""
         widths = zip(box.lower, box.upper, self._whole)
         return all(b - a <= share * whole for a, b, whole in widths)
 
 
 class _State(NamedTuple):
-    """The enclosed margin (right side minus left side) on a box and at its middle, `point`.
-
-    Attributes:
-        middle: the margin (right side minus left side) at `point`.
-        scale: the larger side of the claim at `point`, the midpoint of the box.
-        slopes: a ball around the margin's slope along each coordinate on the box.
-        radii: half of the box's width along each coordinate.
-        whole: whether all points of the box meet the hypotheses.
-        open_there: whether the hypotheses hold at `point` but the claim is undecided at `point`.
-        point: the middle of the box.
-    """
+    """`open_there`: at the box's middle, the hypotheses hold but the claim is undecided."""
 
     middle: arb
     scale: arb

@@ -24,9 +24,7 @@ Larger numbers of digits make longer texts.
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """The result of ball arithmetic for one form (inequality) of a statement.
-
-    The inputs of the statement are one fixed instance.
+    """The result of ball arithmetic for one inequality of a statement on one fixed input.
 
     Attributes:
         id: the id of the statement.
@@ -113,14 +111,13 @@ class Certificate:
         return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able dict."""
+        """Return the certificate as a dict that `json.dumps` accepts."""
         about = asdict(replace(self, theorem=None))
         del about["theorem"]
         return about
 
 
 def _power_of_ten(x: arb) -> int:
-    """Return the exponent of the power of ten nearest to an exact number >= 0; 0 for zero."""
     mantissa, exponent = (int(v) for v in x.man_exp())
     return round((mantissa.bit_length() + exponent) * 0.30102999566) if mantissa else 0
 

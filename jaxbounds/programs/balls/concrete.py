@@ -1,8 +1,7 @@
-"""Run equations without balls (intervals) if all operands are integers, booleans or random keys.
+"""Run equations on integers, booleans and random keys, which need no balls (intervals).
 
 NumPy runs the common equations, because NumPy has JAX's machine integers and needs no compilation.
-The JAX primitive itself runs all rarer equations. The float results of these equations have no
-rounding error.
+The JAX primitive itself runs all rarer equations.
 """
 
 import operator

@@ -1,20 +1,15 @@
 """Prove a claim around a point of equality, where the margin M is zero and nonnegative nearby.
 
-The proof uses Taylor's theorem. Let x* be the point of equality and N a box around x*. For every
-x* + h in N the theorem says
+Let x* be the point of equality and N a box around x*. Taylor's theorem says for every x* + h in N
 
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
-Here M_a is the a-th partial derivative of M, divided by a!. The module `jets` encloses the number
-M_a(x*), and the values of M_a on N. Exact arithmetic decides which M_a(x*) are zero; a small ball
-around zero cannot decide it. Let w be weights, h_j = r^{w_j} u_j and max |u_j| = 1. Every nonzero
-term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <= R and all directions u
-that point into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is
-a positive definite interval Hessian at a point of zero gradient. The general condition also covers
-margins such as x^4 and x^2 + y^4, and points x* on a face or corner of the searched box. At a kink
-the program forks, and the proof treats every possible branch. The proof tests each branch where the
-branch's conditions hold; the conditions of all branches together cover the neighbourhood N of the
-point.
+Here M_a is the a-th partial derivative of M, divided by a!. Exact arithmetic decides which M_a(x*)
+are zero; a small ball around zero cannot decide it. Let w be weights, h_j = r^{w_j} u_j and max
+|u_j| = 1. Every nonzero term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <=
+R and all directions u that point into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1)
+the condition on Q is a positive definite interval Hessian at a point of zero gradient. At a kink
+the program forks, and the proof tests each branch where the branch's conditions hold.
 """
 
 import functools
@@ -33,8 +28,8 @@ from jaxbounds.programs.balls.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.programs.balls.values import Reading, as_flags, reals
 
 ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
-"""A dict from the number of coordinates to the degrees of the Taylor polynomials that a proof
-tries.
+"""For each number of coordinates, the degrees of the Taylor polynomials that a proof tries.
+Larger degrees prove more claims and take more time.
 """
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
@@ -44,7 +39,7 @@ A larger number proves more claims and takes more time.
 """
 RESTARTS, SECONDS = 12, 5.0
 """RESTARTS is the largest number of restarts; each restart writes the numbers with finer irrational
-constants, such as e^(u/2) in place of e^u. SECONDS is the time for one attempt.
+constants, such as e^(u/2) in place of e^u. SECONDS is the time limit of one attempt.
 
 Larger numbers prove more claims and take more time.
 """
@@ -87,12 +82,7 @@ class Number(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A box on which the claim is proved.
-
-    Attributes:
-        lower: the lower corner of the box on which the claim is proved.
-        upper: the upper corner of the box on which the claim is proved.
-    """
+    """A box on which the claim is proved."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
@@ -107,10 +97,7 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """Return the Taylor terms that are not proved zero, with balls (intervals) of coefficients.
-
-    The result is None if a Taylor coefficient is unknown.
-    """
+    """Return the Taylor terms that are not proved zero; None if a coefficient is unknown."""
     found = []
     for powers, value in zip(jets.monomials, jet.of):
         if value is None:
@@ -129,14 +116,11 @@ def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
 
 
 def _defined(jet: Jet) -> bool:
-    """Tell whether a jet (Taylor polynomial) has finite values on its whole neighbourhood."""
     return all(v is None or v.over.is_finite() for v in jet.of)
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Return weights that give the lowest pure powers x_j^k of all coordinates the same degree.
-
-    The function also returns this weighted degree.
+    """Return weights that give all least pure powers x_j^k one degree, and return this degree.
 
     The result is None if another term has a lower degree, or a coordinate has no pure power.
     """
@@ -216,7 +200,6 @@ class Place(NamedTuple):
     """A candidate for a point of equality in a box, or in a face of the box.
 
     Attributes:
-        numbers: the coordinates of the candidate point, as exact numbers.
         free: the indices of the coordinates that vary in the box or face.
         sides: for each free coordinate: 0 if the point lies inside the box, 1 if it lies at the
             box's lower end, -1 if it lies at the upper end.
@@ -228,8 +211,6 @@ class Place(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """One path through the program, with the conditions under which the program takes this path."""
-
     margin: Jet
     conditions: list[Jet]
 
@@ -262,7 +243,6 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Tell whether the margin is >= 0 at all points of the box where the program takes the path."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
@@ -289,11 +269,7 @@ def _around(
     reading: Reading,
     fine: dict[Any, int],
 ) -> tuple[float, ...] | None:
-    """Return half-widths of a box around the point on which the margin is proved >= 0; else None.
-
-    The function first tries equal half-widths. If equal half-widths fail, the half-widths are
-    powers of `radius`, with exponents proportional to the weights of the coordinates.
-    """
+    """Try equal half-widths, then powers of `radius` with exponents proportional to the weights."""
     reach = (radius,) * len(place.free)
     for _ in range(2):
         jets = Jets(Field(fine), len(place.free), order)
@@ -316,12 +292,9 @@ def _around(
 def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | None:
     """Return a box around a point of equality on which the claim is proved, or None.
 
-    Args:
-        program: a program that takes a point, and returns the margin and whether the point meets
-            the hypotheses.
-        place: the point at which both sides of the claim are equal.
-        reading: "exact" if each float constant stands for exactly its value, "ulp" if it stands for
-            any nearby real number.
+    The program takes a point, and returns the margin and whether the point meets the hypotheses.
+    The reading "exact" takes each float constant as exactly its value, "ulp" as any nearby real
+    number.
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.
@@ -340,7 +313,6 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Tell whether some path through the program proves that both sides are equal at the point."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []
@@ -360,11 +332,7 @@ def _again(work: Callable[[], Any]) -> Any:
 
 
 def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
-    """Return a box around a point; the corners are floats, rounded towards the point.
-
-    Fixed coordinates, and coordinates at an end of the larger box that the search covers, are
-    already floats.
-    """
+    """Return a box around a point; the corners are floats, rounded towards the point."""
     lower, upper = [], []
     for j, number in enumerate(place.numbers):
         at = number.exact(Field(fine))

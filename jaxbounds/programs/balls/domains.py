@@ -21,14 +21,8 @@ def _is_bounded(x: Any) -> bool:
 def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     """Name the first primitive with bounded operands but an unbounded result on a box.
 
-    Args:
-        program: a program whose one argument is a point of the box; its results may have any type.
-        box: the box.
-        reading: "exact" if a float constant of the program means exactly its value; "ulp" if the
-            constant means any nearby real number.
-
-    Returns:
-        The primitive's name, such as "sqrt"; empty if every result is bounded.
+    The name, such as "sqrt", is empty if every result is bounded. The reading "exact" takes each
+    float constant as exactly its value, "ulp" as any nearby real number.
     """
     found: list[str] = []
 

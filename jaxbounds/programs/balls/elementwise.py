@@ -36,7 +36,6 @@ _SAME = {"eq": 1, "le": 1, "ge": 1, "ne": 0, "lt": 0, "gt": 0}
 
 
 def _one_variable(eqn: JaxprEqn) -> bool:
-    """Tell whether both operands are the same variable, as in x - x, x * x and isnan's x != x."""
     return eqn.invars[0] is eqn.invars[1]
 
 
@@ -58,10 +57,7 @@ def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Compare balls (intervals), or booleans.
-
-    The comparison is undecided for entries whose balls overlap.
-    """
+    """Compare balls (intervals) or booleans; overlapping balls give an undecided comparison."""
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))
@@ -88,7 +84,6 @@ _ORDER: dict[str, Callable[..., Any]] = {
 
 
 def _completions(x: np.ndarray) -> list[np.ndarray]:
-    """Return the flags (three-valued booleans) twice: with every undecided flag as 0, and as 1."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 
@@ -108,11 +103,7 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `nextafter`: return the next float.
-
-    If the argument's ball contains more than one float, return a ball that contains the next floats
-    of all of them.
-    """
+    """Apply `nextafter`; for a ball with several floats, enclose the next floats of all."""
     with np.errstate(over="ignore"):  # the float after the largest float is infinite: unknown
         return [each(_next, *map(as_reals, xs))]
 

@@ -1,13 +1,10 @@
 """Compute with exact real numbers (rational functions of atoms), so that zeros can be proved.
 
 An atom stands for a real number (log 2, a root of 3), for a parameter, or for a function of a
-parameter. A number is stored twice: exactly, as a quotient of two polynomials in atoms with
-rational coefficients, and as a ball that contains the value. If the numerator cancels to the zero
-polynomial, the number is zero for all values of the atoms. If the numerator does not cancel, the
-number may still be zero, but the zero stays unproved. The arithmetic simplifies formulas by two
-relations between atoms. If the atom r is the n-th root of a number, r^n equals this number. For the
-sine and the cosine of one number, sin^2 = 1 - cos^2. A division needs a divisor whose ball
-(interval) excludes zero. The value `None` stands for a number without an exact formula in atoms.
+parameter. A number is stored as a quotient of two polynomials in atoms with rational coefficients,
+and as a ball (interval) that contains the value. If the numerator cancels to the zero polynomial,
+the number is zero; any other zero stays unproved. Formulas simplify by r^n = q for a root r, and by
+sin^2 = 1 - cos^2. The value `None` stands for a number without an exact formula in atoms.
 """
 
 import math
@@ -37,10 +34,9 @@ Larger limits take more memory.
 
 
 class Finer(Exception):
-    """The field of exact numbers has e^u, but not the number e^(u/n) that the program needs.
+    """Raised if a program needs the number e^(u/n) or base^(1/n), and the field has no such atom.
 
-    Code that catches a `Finer` exception must compute again in a field with e^(u/n) as its atom
-    (irrational constant). A root base^(1/n) that the field lacks raises `Finer` too.
+    Code that catches `Finer` must compute again in a field with this atom.
     """
 
 
@@ -60,7 +56,6 @@ def ball_of(q: fmpq, /) -> arb:
 
 
 def _bits(p: Any) -> int:
-    """Return the largest bit length of a numerator or denominator among the coefficients."""
     return max((max(c.p.bit_length(), c.q.bit_length()) for c in p.coeffs()), default=0)
 
 
@@ -98,9 +93,8 @@ class Field:
         balls: the ball (interval) that contains each atom's value.
         log_of: for each atom e^u or base^(1/n) of the field, a function that returns the atom's
             logarithm.
-        fine: a dict from the key of an atom (an irrational constant) to the number n in e^(u/n) or
-            base^(1/n). If the computation restarts with atoms such as e^(u/2) in place of e^u, it
-            uses the same dict `fine`.
+        fine: a dict from an atom's key to the number n in e^(u/n) or base^(1/n). All restarts of a
+            computation share this dict.
         nonnegative: the atoms that are known to be nonnegative numbers.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.
@@ -117,10 +111,7 @@ class Field:
         self.logarithms: dict[int, tuple[Any, arb]] = {}
 
     def atom(self, key: Any, ball: Callable[[], arb]) -> int:
-        """Return the index of a key's atom, and make a new atom for a new key.
-
-        An atom is a subexpression, such as sqrt(2), that the field of exact numbers treats as a
-        new variable; the key identifies the subexpression.
+        """Return the index of the atom (such as sqrt(2)) with a key; a new key makes a new atom.
 
         Raises:
             GivenUp: if the field of exact numbers already has `ATOMS` atoms.
@@ -173,10 +164,7 @@ class Field:
         return self.symbol("pi", arb.pi())
 
     def reduced(self, p: Any) -> tuple[Any, Any]:
-        """Replace each power r^n with a known value, of an atom r in a polynomial, by its value.
-
-        Return the numerator and the denominator of the result.
-        """
+        """Replace known powers r^n of atoms r; return the numerator and the denominator."""
         below = _ONE
         for i in sorted(self._relations, reverse=True):
             n, num, den = self._relations[i]
@@ -193,7 +181,7 @@ class Field:
         return p, below
 
     def relate(self, i: int, n: int, value: "Exact") -> None:
-        """Record the n-th power of the irrational constant i as a number in earlier constants."""
+        """Record the n-th power of the atom i as a formula in earlier atoms."""
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
@@ -209,7 +197,7 @@ class Field:
         return now
 
     def root(self, base: Any, ball: arb, q: fmpq) -> "Exact | None":
-        """Return a positive polynomial (or positive integer) to the rational power q."""
+        """Return base^q for a positive polynomial (or positive integer) `base` and a rational q."""
         if int(q.q) == 1:
             power = self._polynomial(base, ball)
             return power ** int(q.p)
@@ -463,7 +451,6 @@ class Exact:
 
 
 def _single(monomial: Any) -> int:
-    """Return the atom's index if the polynomial is one single atom; else -1."""
     terms = list(monomial.terms())
     if len(terms) == 1 and terms[0][1] == 1:
         powers = [int(e) for e in terms[0][0]]

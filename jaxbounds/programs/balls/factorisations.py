@@ -42,9 +42,9 @@ def _lower_factor(a: np.ndarray) -> np.ndarray:
 def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `qr` by LAPACK's choice of Householder reflections, which fixes all signs.
 
-    The rule leaves a column unchanged if the column is zero below the diagonal. In a changed column
-    the new diagonal entry has the opposite sign of the old entry (a zero float may have either
-    sign). The program forks (continues with each sign) if the sign of the old entry is undecided.
+    A column that is zero below the diagonal stays unchanged. In every other column the new diagonal
+    entry has the opposite sign of the old entry. If the old sign is undecided, the interpreter runs
+    the program once for each sign.
 
     Raises:
         NotSupported: if the program asks for a factorisation with pivoting.
@@ -95,7 +95,6 @@ def _norm(column: list[arb]) -> arb:
 
 
 def _moves(below: list[arb], run: Any) -> bool:
-    """Tell whether a column has a nonzero entry below the diagonal, which a reflection removes."""
     return any(v > 0 or v < 0 for v in below) or run.fork(2, "whether a column is zero") == 0
 
 

@@ -1,12 +1,10 @@
 """Prove a claim if its margin's formula is zero, or a product of squares and factors of known sign.
 
-The margin is the right side of the claim minus the left side. The module `exact` represents the
-coordinates of the box by atoms (symbols). An identity between rational functions of atoms also
-holds for the numbers that the atoms stand for. A proof in atoms therefore holds on all of the box.
-The margin (right side minus left side) is zero if all terms of its numerator cancel. If each factor
-of odd power has a constant sign on the box, and the product of these signs is positive, the margin
-is >= 0. The proof covers equalities along curves, surfaces and whole regions, where no point of
-equality is isolated.
+The margin is the right side of the claim minus the left side. Its formula in atoms (symbols for the
+coordinates) holds on all of the box, and so does a proof. The margin is zero if all terms of its
+numerator cancel. If each factor of odd power has a constant sign on the box, and the product of
+these signs is positive, the margin is >= 0. The proof covers equalities along curves, surfaces and
+whole regions, where no point of equality is isolated.
 """
 
 from typing import Any
@@ -28,19 +26,17 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""The largest number of restarts in which a finer atom replaces an atom, such as e^(u/2) for e^u
-(see `exact`). SECONDS is the time limit of one restart.
+"""RESTARTS is the largest number of restarts with finer atoms, such as e^(u/2) for e^u (see
+`exact`). SECONDS is the time limit of one restart.
 
-If RESTARTS or SECONDS is larger, the library proves more claims and takes more time.
+Larger limits prove more claims and take more time.
 """
 
 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
-    """Return the coordinates of the box as jets (Taylor polynomials; see `jets`).
+    """Write a varying coordinate as a variable a, or as -a if it is not positive on the box.
 
-    A fixed coordinate becomes a constant jet. A varying coordinate becomes a variable a, or -a if
-    the coordinate is not positive on the box. The variable a is >= 0 unless the coordinate changes
-    sign on the box.
+    The variable a is >= 0 unless the coordinate changes sign on the box.
     """
     entries = []
     (balls,) = balls_of([box])[2]
@@ -59,7 +55,6 @@ def _coordinates(jets: Jets, box: Box) -> list[Jet]:
 
 
 def _sign(margin: Jet) -> bool:
-    """Tell whether the margin is proved to be >= 0."""
     value = margin.of[0]
     if value is None:
         return True
@@ -89,13 +84,9 @@ def not_negative(x: Exact, /) -> bool:
 def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
     """Tell whether the formula of the margin (right minus left side) proves the claim on a box.
 
-    Args:
-        program: a program that takes a point, and returns the margin and whether the point meets
-            the hypotheses.
-        box: the box; the proof fails if the enclosures (balls) are too wide to decide a branch of
-            the program on the box.
-        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
-            nearby real.
+    The program takes a point, and returns the margin and whether the point meets the hypotheses.
+    The proof fails if the enclosures (balls) are too wide to decide a branch of the program on the
+    box.
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

@@ -53,7 +53,6 @@ def log1p(x: arb, /) -> arb:
 def _total(
     inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /
 ) -> Callable[[arb], arb]:
-    """Extend a function by given values at both infinities; an infinite result becomes NaN."""
 
     def function(x: arb) -> arb:
         if not x.is_finite():
@@ -65,12 +64,10 @@ def _total(
 
 
 def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
-    """Return a function of an angle that gives NaN for an angle above `LARGEST`."""
     return _total(lambda x: inside(x) if x.abs_upper() < LARGEST else NAN)
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """Extend an increasing function to balls (intervals), from the values at a ball's two ends."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
@@ -261,10 +258,7 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """Restrict a function of two balls (intervals) to allowed arguments.
-
-    The result is NaN unless both balls are finite and `allowed` accepts them.
-    """
+    """Return NaN unless both balls (intervals) are finite and `allowed` accepts them."""
 
     def function(a: arb, b: arb) -> arb:
         if not (a.is_finite() and b.is_finite() and allowed(a, b)):

@@ -1,9 +1,9 @@
 """Run a JAX program in ball arithmetic, a rigorous interval arithmetic.
 
-`enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
-discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
-overlap. At an undecided choice the program forks: the interpreter runs the program once for each
-possible choice. One of the program's runs encloses the true value.
+`enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls.
+If overlapping balls leave a choice open (an index, a branch, the position of a maximum), the
+interpreter runs the program once for each possible choice. One of these runs encloses the true
+value.
 """
 
 import time
@@ -161,7 +161,6 @@ class Interpreter:
         return value
 
     def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
-        """Return the variables on which the wanted results depend, and their equations in order."""
         key = (program, wanted)  # the program's hash is its identity; `_live` keeps it alive
         if key not in self._live:
             read = {
@@ -279,7 +278,7 @@ class Enclosed(NamedTuple):
     whole: bool = True
 
     def taken(self, host: bool) -> bool:
-        """Tell whether the result needs the exactness of numbers computed outside the trace."""
+        """Tell whether the result relies on numbers that Python computed outside the trace."""
         return not self.whole or (host and self.computed)
 
 

@@ -1,12 +1,10 @@
 """Compute Taylor polynomials (jets) of programs, at a point and on a neighbourhood of it.
 
-Each coefficient of a jet (Taylor polynomial) has an exact value and a ball. The exact value is the
-coefficient at the point, if `exact` has a formula for the coefficient. The ball contains the
-coefficient at every point of a neighbourhood. Taylor's theorem uses the lower coefficients at the
-point, and the coefficients of the highest degree (Lagrange's remainder) on a convex neighbourhood.
-Because of Lagrange's remainder, Taylor's theorem is an identity, not an approximation. The program
-forks at a kink (`max`, `abs`, a comparison) if the neighbourhood reaches both sides of the kink.
-Each continuation records the condition under which the program takes it.
+Each coefficient has its exact value at the point, if `exact` has a formula for it, and a ball
+around its values on the neighbourhood. Taylor's theorem uses the lower coefficients at the point,
+and the coefficients of the highest degree (Lagrange's remainder) on the neighbourhood. If the
+neighbourhood reaches both sides of a kink (`max`, `abs`, a comparison), the program forks. Each
+continuation records the condition under which the program takes it.
 """
 
 import itertools
@@ -110,11 +108,7 @@ class Jets:
         return Coefficient(found, found.ball)
 
     def variable(self, j: int, value: Coefficient) -> Jet:
-        """Return the Taylor polynomial of coordinate j.
-
-        The polynomial's constant term is the coordinate's value at the point, and its coefficient
-        of variable j is one.
-        """
+        """Return coordinate j as a Taylor polynomial: its value at the point plus variable j."""
         jet = self.constant(value)
         place = self._place[tuple(int(i == j) for i in range(self.count))]
         jet.of[place] = self.rational(1)
@@ -277,10 +271,7 @@ class Jets:
         return int((name in ("gt", "ge")) == up)
 
     def _weak_sign(self, x: Jet) -> int:
-        """Return 1 if a constant is certainly >= 0, -1 if it is certainly <= 0, else 0.
-
-        The result is 0 if the jet (Taylor polynomial) depends on a variable or has no exact value.
-        """
+        """Return 1 if a constant is certainly >= 0, -1 if certainly <= 0; 0 in all other cases."""
         value = x.of[0]
         if self.count or value is None or value.at is None or not value.at.den.is_constant():
             return 0
@@ -367,7 +358,6 @@ def _logarithm(jets: Jets, a: Coefficient) -> Series:
 
 
 def _circular(first: int) -> Callable[[Jets, Coefficient], Series]:
-    """Return the series of the sine (`first` 0) or of the cosine (`first` 1)."""
 
     def series(jets: Jets, a: Coefficient) -> Series:
         pair = lambda which: lambda u: (lambda found: found and found[which])(u.sin_cos())
@@ -441,7 +431,6 @@ def _riccati(
 
 
 def _integrated(jets: Jets, value: Coefficient, rates: list[Coefficient | None]) -> Series:
-    """Integrate: return a function's series from its value and the series of its derivative."""
     rest = [
         None if r is None else _times(r, jets.rational(Fraction(1, k)))
         for k, r in enumerate(rates[: jets.order], 1)

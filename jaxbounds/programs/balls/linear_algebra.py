@@ -88,10 +88,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return enclosures (balls) of cos and sin of an exact angle.
-
-    A rotation by this angle makes the off-diagonal entry `apq` tiny.
-    """
+    """Enclose cos and sin of one exact angle, whose rotation makes the entry `apq` tiny."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -188,9 +185,8 @@ def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], 
     """Give each eigenvector the sign that JAX computes, because no theorem determines the sign.
 
     If the matrix is known to full precision and has no zero entry, JAX's primitive computes the
-    signs in floats. If an entry of the matrix may be zero, the sign of this zero could change the
-    signs of the eigenvectors. In every other case the interpreter runs the program once for each
-    choice of signs.
+    signs in floats. In every other case the interpreter runs the program once for each choice of
+    signs.
     """
     if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
         along = np.einsum("ij,ij->j", like(), midpoints(vectors))
@@ -202,7 +198,6 @@ def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], 
 
 
 def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
-    """Run JAX's primitive in floats on a matrix's midpoints, to get the signs of its vectors."""
     middle = jnp.asarray(midpoints(m), dtype_of(eqn.invars[0]))
     return list(map(np.asarray, eqn.primitive.bind(middle, **eqn.params)))
 
@@ -225,7 +220,6 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _singular_values(m: np.ndarray) -> np.ndarray:
-    """Return the singular values in descending order, from the smaller Gram matrix."""
     tall = _matrix(m if m.shape[0] >= m.shape[1] else m.T)
     k = min(m.shape)
     gram = reals((k, k), (tall.transpose() * tall).entries())

@@ -35,7 +35,7 @@ A larger number allows longer loops.
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Run a program that an equation calls, such as jit; its custom derivative has no effect.
+    """Run the program that an equation (such as jit) calls; custom derivatives have no effect.
 
     Raises:
         UnknownParametersError: if the equation holds no program.
@@ -52,7 +52,6 @@ def same(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _entry(x: Any, i: int) -> Any:
-    """Return the i-th entry along the first axis, as an array even for a single number."""
     if isinstance(x, jax.Array):
         return x[i]
     part = x[i : i + 1].reshape(x.shape[1:])

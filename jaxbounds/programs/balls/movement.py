@@ -94,9 +94,8 @@ DATA: dict[str, tuple[int, ...] | None] = {
 def _fill(value: Any, dtype: Any) -> np.ndarray:
     """Return the entry that `gather` returns for an index out of bounds.
 
-    The entry is `value` if the program gives a value, else JAX's default. JAX's default is NaN for
-    floats, the least integer of a signed type, the largest of an unsigned type, and True for
-    booleans.
+    If the program gives no value, the entry is NaN for floats, the least integer of a signed type,
+    the largest of an unsigned type, and True for booleans.
     """
     if value is None and issubdtype(dtype, np.integer):
         limits = jnp.iinfo(dtype)

@@ -35,7 +35,6 @@ Rule = Callable[[JaxprEqn, Values, Any], Values]
 
 
 def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape without `axes`, and a matrix whose rows hold the entries to be reduced."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     count = int(np.prod(shape, dtype=int))
@@ -75,10 +74,6 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for `argmax` or `argmin`.
-
-    The interpreter runs the program once for each possible position of the maximum or minimum.
-    """
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
@@ -121,7 +116,6 @@ def _running(function: Callable[[arb, arb], arb]) -> Rule:
 
 
 def _ascending(balls: list[arb]) -> list[arb]:
-    """Sort exact numbers."""
     order = lambda a, b: -1 if a < b else 1 if a > b else 0
     return sorted(balls, key=functools.cmp_to_key(order))
 
@@ -135,10 +129,9 @@ def order_statistics(balls: Any, /) -> list[arb]:
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Sort one array by `order_statistics`.
+    """Sort one array by `order_statistics`, or several arrays by keys whose order the balls decide.
 
-    Sort several arrays together if the balls decide the order of the keys. The program forks (the
-    interpreter runs it once for each value) at each undecided boolean among the sort keys.
+    If a boolean key is undecided, the interpreter runs the program once for each value.
 
     Raises:
         Undecided: if several arrays are sorted together and the order of their keys is undecided.

@@ -1,8 +1,7 @@
 """Run programs on values other than balls (intervals), such as Taylor polynomials.
 
 An `Algebra` defines these values, called its elements, and the functions on them. An array of
-floats becomes an array of elements. For primitives that only move data, the rules of the ball
-interpreter also apply here.
+floats becomes an array of elements.
 """
 
 import functools
@@ -59,7 +58,7 @@ class Algebra(Protocol):
         """Return the larger of two elements, such as two Taylor polynomials."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return an element of the algebra that covers the results of all cases of a choice."""
+        """Return an element that covers all possible results of an undecided choice."""
 
     def finite(self, x: Any) -> int:
         """Tell whether an element of the algebra is finite: 0 (no), 1 (yes) or 2 (undecided)."""
@@ -220,7 +219,6 @@ def _convert(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
 
 
 def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
-    """Apply a step function, or a primitive such as `argmax`, if only one result is possible."""
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):

@@ -113,16 +113,12 @@ class Slopes(Interpreter):
         self.count = count
 
     def _slope(self, x: Any, j: int) -> Any:
-        """Return a value's slope along coordinate j; zero if the value is constant on the box."""
         if isinstance(x, Sloped):
             return x.slopes[j]
         return reals(np.shape(x), [ZERO] * int(np.size(x)))
 
     def _jumping(self, x: Any) -> Any:
-        """Return a value with its slopes.
-
-        All slopes of an entry are zero if the entry is constant on the box, else NaN.
-        """
+        """Give each entry the slope zero if it is constant on the box, else NaN (unknown)."""
         if not is_reals(x):
             return x
         slope = each(lambda v: _steps(v, v), x)
@@ -212,7 +208,6 @@ def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Value
 
 
 def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_prod`; the slope follows from the product rule."""
     value = run.rules["reduce_prod"](eqn, plain, run)[0]
     axes, x = axes_of(eqn), as_reals(plain[0])
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)
@@ -342,10 +337,7 @@ def has_rule(name: str, /) -> bool:
 def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values:
     """Run a program of one array of shape (B, k) on B boxes, with slopes along the k coordinates.
 
-    Args:
-        program: the program; its constants have slope zero.
-        boxes: balls of shape (B, k): a row for each box.
-        options: the options of the `Interpreter`.
+    The boxes are balls (intervals) of shape (B, k). The program's constants have slope zero.
 
     Raises:
         NotSupported: if a primitive has no rule for slopes.

@@ -2,13 +2,10 @@
 
 A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_j t, at time t. The
 law of a value in the program states how the flow changes the value: multiplied by e^(a t), or
-shifted by b t. The law of a primitive's result follows from the laws of its operands; these laws
-give linear equations for the weights w. Suppose the flow only multiplies the margin by positive
-factors, and changes no hypothesis. If the flow has these two properties, the claim holds at a point
-if and only if the claim holds on the point's whole orbit. The margin is defined on the whole orbit,
-or at no point of the orbit. A moving point leaves the box through a face that the flow crosses
-outward. It suffices to prove the claim on the faces that the flow crosses outward, and at the
-points that the flow does not move.
+shifted by b t. The laws of all results give linear equations for the weights w. Suppose the flow
+only multiplies the margin by positive factors, and changes no hypothesis. Then the claim holds at a
+point if and only if the claim holds on the point's whole orbit. It suffices to prove the claim on
+the faces that the flow crosses outward, and at the points that the flow does not move.
 """
 
 import itertools
@@ -65,11 +62,7 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """Return the law (change by a flow) of an entry that the program chooses from two entries.
-
-        A flow moves the coordinates of a box. An entry zero stays zero under every scaling, and an
-        infinite entry under every scaling and shift.
-        """
+        """Treat zero as unchanged by every scaling, and an infinity as unchanged by every flow."""
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
                 return other._replace(value=None, finite=False)
@@ -101,12 +94,12 @@ class Laws:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """Return the law (change as the coordinates flow) of x^n from the law of x."""
+        """Return the law of x^n: how a flow of the coordinates changes x^n."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
     def apply(self, name: str, *entries: Law) -> Law:
-        """Return the law (change as the coordinates flow) of a primitive's result."""
+        """Return the law of a primitive's result: how a flow of the coordinates changes it."""
         x = entries[0]
         values = [entry.value for entry in entries]
         if all(v is not None for v in values) and name in _FUNCTIONS:
@@ -162,10 +155,9 @@ class Laws:
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """Return the law (change as the coordinates flow) of the larger of two entries.
+        """Return the law of the larger of two entries: how a flow of the coordinates changes it.
 
-        Both entries must change in the same way as the coordinates flow, unless one entry is minus
-        infinity.
+        The flow must change both entries alike, unless one entry is minus infinity.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):
@@ -175,7 +167,7 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return the common law (change along the flow) of all results of a choice."""
+        """Return the law (change along the flow) that all possible results of a choice share."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
@@ -319,12 +311,9 @@ def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
 def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
     """Return boxes with fewer coordinates; if the claim holds on all of them, it holds on `box`.
 
-    Args:
-        program: a program that takes a point, and returns the margin and whether the point meets
-            the hypotheses.
-        box: the box on which the claim must be proved.
-        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
-            nearby real.
+    The program takes a point, and returns the margin and whether the point meets the hypotheses.
+    The reading "exact" takes each float constant as exactly its value, "ulp" as any nearby real
+    number.
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)
@@ -350,7 +339,6 @@ def _by(box: Box, scaled: tuple[bool, ...], basis: list) -> list[Box] | None:
 
 
 def _within(basis: list, equations: list[Form]) -> list:
-    """Return a basis of the weight vectors in the span of `basis` that satisfy all equations."""
     inner = [tuple(sum((e * v for e, v in zip(equation, b)), Fraction(0)) for b in basis)
              for equation in equations]  # fmt: skip
     combos = kernel(inner, len(basis))

@@ -137,7 +137,6 @@ constants.
 
 
 def _digits(dtype: Any) -> int:
-    """Return the number of binary digits in a float type's mantissa."""
     return int(jnp.finfo(dtype).nmant) + 1
 
 

@@ -145,7 +145,6 @@ def convolution(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _log_sum_exp(row: list[arb]) -> arb:
-    """Return log-sum-exp of exact numbers; a number may be minus infinity."""
     finite = [v for v in row if v.is_finite()]
     if not finite:
         return -INF

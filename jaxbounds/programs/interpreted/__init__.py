@@ -1,8 +1,8 @@
 """Run traced programs in NumPy, so that a program that runs only once needs no compilation.
 
-NumPy runs the equations that XLA would compile, in the same types. The results of NumPy and XLA
-agree up to the rounding of elementary functions and of sums. If NumPy has no rule for an equation,
-the caller must compile the program instead.
+NumPy computes in the types of the compiled program. The results agree up to the rounding of
+elementary functions and of sums. If NumPy has no rule for an equation, the caller must compile the
+program instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -118,12 +118,8 @@ def once(
     """Return a function with the results of `function`, which NumPy runs without a compilation.
 
     The returned function is fast for one or two calls; for more calls, a compiled program is
-    faster.
-
-    Args:
-        function: a function that JAX can trace.
-        otherwise: a function with equal results, which is called if NumPy has no rule.
-        seen: a callback; each call passes it the traced program before NumPy runs the program.
+    faster. If NumPy has no rule, it calls `otherwise`. Each call first passes the traced program to
+    `seen`.
     """
     trace = jax.jit(function).trace  # keeps its traces, by the shapes and types of arguments
 

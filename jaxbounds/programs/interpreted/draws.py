@@ -17,9 +17,8 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""The number of counters (inputs of the random generator) that one step turns into random bits.
-Counters are inputs of Threefry, JAX's random generator. A larger block does not fit into the
-processor's cache.
+"""The number of counters (inputs of JAX's random generator Threefry) that one step turns into
+random bits. A larger block does not fit into the processor's cache.
 """
 
 
@@ -65,7 +64,6 @@ def _mixed(keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _of_shape(keys: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return random 64-bit integers: for each key, an array of the given shape."""
     keys = np.asarray(keys)
     counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
     return threefry(keys.reshape(keys.shape + (1,) * len(shape)), counts)

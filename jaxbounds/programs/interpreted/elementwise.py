@@ -59,7 +59,6 @@ def _shifted_with_sign(x: Any, y: Any, **_: Any) -> Any:
 
 
 def _bits_of(x: Any) -> Any:
-    """Return the bits of integers along a new last axis, the least bit first."""
     x = np.asarray(x)
     words = x.view(f"u{x.dtype.itemsize}")[..., None]
     places = np.arange(8 * x.dtype.itemsize).astype(words.dtype)

@@ -32,7 +32,6 @@ class _Layout(NamedTuple):
 def _places(
     shape: Sequence[int], indices: Any, sizes: Sequence[int], layout: _Layout, mode: Any
 ) -> tuple[tuple[Any, ...], Any]:
-    """Return index arrays for an operand's axes, and a mask of the slices within the operand."""
     many = np.shape(indices)[:-1]
     kept = [a for a in range(len(shape)) if a not in (*layout.dropped, *layout.batching)]
     ndim = len(many) + len(kept)

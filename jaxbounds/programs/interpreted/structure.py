@@ -78,7 +78,6 @@ def _top_k(x: Any, *, k: int, axis: int = -1, **_: Any) -> list[Any]:
 
 
 def _platform(*, platforms: Any, **_: Any) -> Any:
-    """Return the index of the CPU's program in a list with one program for each platform."""
     return np.int32(next(i for i, p in enumerate(platforms) if p is None or "cpu" in p))
 
 

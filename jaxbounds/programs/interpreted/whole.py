@@ -1,8 +1,7 @@
 """Run programs on integers of any length, to find operations that wrap and to get exact results.
 
 NumPy first runs the program with the integer types that the program declares. If a result leaves
-the range of its type, the run continues with Python integers. The results are therefore the results
-of integer arithmetic without wraps (overflows).
+the range of its type, the run continues with Python integers.
 """
 
 import math
@@ -23,9 +22,9 @@ STEPS = 200_000
 A larger number allows longer loops.
 """
 NEAR = 1e-9
-"""The relative distance at which a result counts as close to the largest or smallest integer of its
-type. If a float estimate of a result lies closer to the largest or smallest integer of its type,
-Python integers compute the result. A larger distance makes the run use Python integers more often.
+"""A float estimate of an integer counts as close to a limit of its type at this relative
+distance. Python integers then compute the result. A larger distance makes the run use Python
+integers more often.
 """
 
 LONGEST = 2**16
@@ -56,9 +55,8 @@ def _is_integer(v: Any) -> bool:
 def _power(base: Any, exponent: Any) -> Any:
     """Return a power of two integers: an integer, a fraction for a negative exponent, or a float.
 
-    A power of more bits than `LONGEST` is a float: infinite or, for a negative exponent, zero. A
-    negative power of zero is infinite. A power is not a number (NaN) unless base and exponent are
-    integers.
+    A power of more bits than `LONGEST` is infinite or, for a negative exponent, zero. A negative
+    power of zero is infinite. A power is NaN unless base and exponent are integers.
     """
     if not (_is_integer(base) and _is_integer(exponent)):
         return math.nan
@@ -113,8 +111,8 @@ _WRAPPING: dict[str, Rule] = {
     ),
     **{name: structure.RULES[name] for name in ("reduce_sum", "reduce_prod", "cumsum", "cumprod")},
 }
-"""A dict from each operation whose results may leave its operands' type to the rule that runs the
-operation. Each rule accepts both floats and Python integers.
+"""For each operation whose results may leave its operands' type, the rule that runs it. Each
+rule accepts both floats and Python integers.
 """
 _MOVED = (
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "split",
@@ -174,7 +172,6 @@ def _dtype(eqn: JaxprEqn) -> Any:
 
 
 def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
-    """Tell whether a float estimate of a result is close to, or beyond, its type's limits."""
     if not all(_is_whole(np.asarray(x).dtype) or np.asarray(x).dtype == bool for x in values):
         return False
     ends = np.iinfo(_dtype(eqn))
@@ -186,8 +183,6 @@ def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
 
 
 class _Exactly:
-    """A function that runs one equation with exact integers, and records operations that wrap."""
-
     def __init__(self) -> None:
         self.wraps: dict[str, None] = {}
         self._left = STEPS
@@ -214,7 +209,6 @@ class _Exactly:
         return [self._taken(name, out, v.aval) for out, v in zip(outs, eqn.outvars, strict=True)]
 
     def _taken(self, name: str, out: Any, said: Any) -> Any:
-        """Return a result in its declared type, or as Python integers if the type is too narrow."""
         out = np.asarray(out, object)
         if out.shape != said.shape:
             raise NotInterpreted(
@@ -230,10 +224,7 @@ class _Exactly:
         return out
 
     def power(self, power: IntegerPower, base: Any, exponent: Any, out: Any) -> Any:
-        """Return a power of integers, computed from all bits of the exponent.
-
-        The traced program computed the given value `out` from only the lowest bits of the exponent.
-        """
+        """Compute a power from all bits of the exponent; `out` used only its lowest bits."""
         exponent = np.asarray(exponent)
         if np.all((exponent >= 0) & (exponent < 2**power.bits)):
             return out
@@ -246,7 +237,6 @@ class _Exactly:
 
 
 def _spread(x: Any, moves: Sequence[JaxprEqn]) -> Any:
-    """Broadcast a power's operand by the equations `moves`; return an array of Python numbers."""
     for eqn in moves:
         x = structure.RULES[eqn.primitive.name](x, **eqn.params)
     return np.asarray(x).astype(object)

@@ -62,10 +62,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program.
-
-        The ledger names the next definitions after the equation's line of code.
-        """
+        """Begin another equation, whose line of code names the next definitions."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -260,7 +257,6 @@ class Ledger:
         return self.apply(Sum(cost), tuple(kept), index)
 
     def _unbounded(self, terms: Sequence[tuple[Real, ...]]) -> Real:
-        """Add a sum with an infinite term to the ledger, one addition at a time."""
         products = [functools.reduce(lambda a, b: self.binary("mul", a, b), t) for t in terms]
         return functools.reduce(lambda a, b: self.binary("add", a, b), products)
 
@@ -273,11 +269,8 @@ class Ledger:
     ) -> Real:
         """Return the definition of an operation's result; add a definition that is missing.
 
-        Args:
-            operation: an `Operation` of the program, or a `Sum`.
-            terms: the operands; for a sum, each term is a tuple of factors.
-            index: the index of the result in its array, for the definition's name.
-            exact: the exact value of the number, if the caller knows it.
+        The operation is an `Operation`, or a `Sum` whose terms are tuples of factors. The index of
+        the result in its array becomes a part of the definition's name.
         """
         key = (operation.name, operation.written(terms))
         found = self._known.get(key)

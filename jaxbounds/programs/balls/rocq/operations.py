@@ -29,7 +29,6 @@ class Operation(NamedTuple):
     """One operation on real numbers, with the texts and functions that record and prove its result.
 
     Attributes:
-        name: the name of the primitive.
         text: the text in Rocq, with {0} and {1} in place of the arguments.
         level: the precedence level of the text in Rocq's syntax.
         inner: the loosest precedence level at which each argument needs no parentheses.

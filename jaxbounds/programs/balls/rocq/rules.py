@@ -193,10 +193,7 @@ def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction of facts (proved booleans); if `decisive` is True, the disjunction.
-
-    If `decisive` is True, return the disjunction.
-    """
+    """Return the conjunction of facts (proved booleans); if `decisive` is True, the disjunction."""
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:
@@ -334,11 +331,7 @@ def _facts_along(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def _position(sign: str) -> Callable[[JaxprEqn, Values, Any], Values]:
-    """Return the rule for the position of the first largest or smallest entry (`argmax`, `argmin`).
-
-    For `argmax`, the recorded comparisons prove that the entry is larger than all earlier entries,
-    and that no later entry is larger.
-    """
+    """For `argmax`, record that the entry exceeds all earlier and no later entry exceeds it."""
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         shape, rows = rows_of(_numbers(xs[0], run), axes_of(eqn))

@@ -1,11 +1,10 @@
 """Bound a matrix's largest singular value.
 
-A vector proves the lower bound, and a factorisation proves the upper bound. In the file for Rocq,
-the largest singular value s of a matrix A is a variable. A hypothesis of the theorem defines s: |A
-t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is the
-quotient of |A v| and |v| for a vector v in the file. The upper bound of s is a number u such that
-all pivots of the matrix u^2 I - A^T A are positive. The factorisation by these pivots writes u^2
-|t|^2 - |A t|^2 as a sum of squares.
+In the file for Rocq, the largest singular value s of a matrix A is a variable. A hypothesis of the
+theorem defines s: |A t| <= s |t| for every vector t, with equality for at least one t. The lower
+bound of s is the quotient of |A v| and |v| for a vector v in the file. The upper bound of s is a
+number u such that all pivots of u^2 I - A^T A are positive. The factorisation by these pivots
+writes u^2 |t|^2 - |A t|^2 as a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,7 +65,6 @@ class Spectral:
         rows: the rows of the matrix, or the rows of its transpose if the matrix has more columns
             than rows.
         vector: the vector t that proves the lower bound on the largest singular value.
-        bounds: the lower and the upper bound of the singular value.
         squares: for each step of Gaussian elimination, the entries of the matrix that remains.
         transposed: whether `rows` holds the rows of the transposed matrix.
     """
@@ -80,10 +78,7 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Return the number of operations that prove both bounds on the singular value.
-
-        The number excludes the operations of the Gaussian elimination.
-        """
+        """Return the number of operations that prove both bounds, without the elimination."""
         return 4 * len(self.rows) * len(self.vector)
 
 

@@ -115,10 +115,7 @@ class Fact:
     ledger: Any = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        """Return the boolean's truth value.
-
-        The ledger records that the program's path depends on the boolean.
-        """
+        """Return the truth value; the ledger records that the program's path depends on it."""
         if self.ledger is not None and self.because:
             self.ledger.choose(self)
         return self.truth

@@ -94,11 +94,7 @@ class Translator(Interpreter):
 
 
 def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
-    """Refuse integers outside the range of their type, because the program would wrap them.
-
-    Raises:
-        NotSupported: if an integer lies outside the range of its type.
-    """
+    """Refuse integers outside the range of their type, because the program would wrap them."""
     for v in x.ravel():
         if isinstance(v, Real) and v.exact is not None and not kind.min <= v.exact <= kind.max:
             raise NotSupported(
@@ -158,16 +154,10 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
 def translated(
     function: Callable[[Any], Any], instance: Any, names: dict[int, np.ndarray], run: Translator, /
 ) -> Any:
-    """Translate a function's value on an instance into numbers and proved booleans of a ledger.
+    """Translate a function's value on given arrays into numbers and proved booleans of a ledger.
 
-    A ledger is the list of a program's recorded operations.
-
-    Args:
-        function: a function that JAX can trace.
-        instance: a pytree of arrays.
-        names: a dict from the index of a leaf in `instance` to the recorded numbers for the leaf's
-            entries.
-        run: the translating interpreter, which holds the ledger.
+    A ledger is the list of a program's recorded operations. `names` maps the index of a leaf in
+    `instance` to the recorded numbers for the leaf's entries.
 
     Raises:
         NotSupported: if an operation has no translation; the message names the operation.
