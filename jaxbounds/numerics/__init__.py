@@ -1,4 +1,1 @@
-"""Numerical tools: norms, the choice of NumPy or JAX, lower estimates of suprema, and chaining.
-
-This package contains no formula that is specific to a paper.
-"""
+"""Numerical tools that belong to no paper: norms, NumPy or JAX, suprema from below, chaining."""

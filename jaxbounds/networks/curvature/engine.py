@@ -162,8 +162,6 @@ class Mapped(NamedTuple):
 
     Attributes:
         apply: the matrix as a map: vector -> matrix times vector.
-        value: the value of the loss at the point.
-        bytes: the bytes of memory that one product with the matrix needs.
         mark: the key under which the cache stores the map's compiled program.
         held: the arrays that the linearisation computed, which are inputs of the map's program.
     """
@@ -200,7 +198,6 @@ class Product:
     """The product of a vector with the Hessian (or Gauss-Newton matrix) at a point, as a function.
 
     Attributes:
-        value: the value of the loss at the point.
         bytes: the bytes of memory that one product needs, with parameters and data.
     """
 

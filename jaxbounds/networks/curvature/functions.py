@@ -1,7 +1,4 @@
-"""Compute single properties of a loss's Hessian by one call, without a `Curvature` of the caller.
-
-Each function makes a `Curvature` and calls one of its methods.
-"""
+"""Compute one property of a loss's Hessian by one call, without making a `Curvature`."""
 
 from collections.abc import Mapping
 from typing import Any

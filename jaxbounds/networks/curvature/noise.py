@@ -4,8 +4,8 @@ The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance 
 gradient and G is the mean gradient. Below the noise scale, doubling the batch nearly halves the
 number of training steps. Above the noise scale, doubling the batch saves few steps (McCandlish,
 Kaplan, Amodei et al., arXiv 1812.06162, eq. (2.9)). The function `gradient_noise` estimates tr(S)
-and |G|^2 from the gradients of batches of b examples. If S is the covariance of one example's
-gradient, the gradient of a batch of b examples has the covariance S / b.
+and |G|^2 from the gradients of batches of b examples. The gradient of a batch of b examples has the
+covariance S / b.
 """
 
 from typing import Any, NamedTuple

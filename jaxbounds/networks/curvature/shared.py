@@ -192,8 +192,6 @@ class Found(NamedTuple):
         pairs: the tuple (unit vector, Rayleigh quotient, residual) for each wanted eigenpair, from
             the least eigenvalue to the greatest. The list is empty if the upper end of the spectrum
             lies below `floor`.
-        least: the least Ritz value (approximate eigenvalue).
-        greatest: the greatest Ritz value (approximate eigenvalue).
         products: the number of products of the operator with vectors, not counting one further
             product for each pair's residual.
     """

@@ -26,7 +26,6 @@ class Part(NamedTuple):
 
     Attributes:
         closed: the function's equations, and the constants of this call.
-        result: the pytree structure of the traced function's result.
     """
 
     closed: ClosedJaxpr

@@ -1,8 +1,4 @@
-"""Define losses for which `Curvature` is the Fisher matrix or a preconditioned Hessian.
-
-The methods of `Curvature` then return eigenvalues and other quantities of the Fisher matrix or the
-preconditioned Hessian.
-"""
+"""Define losses for which `Curvature` is the Fisher matrix or a preconditioned Hessian."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Define the certificate: the result of ball arithmetic for one claim on one instance."""
+"""Define the certificate: the result of ball arithmetic for one claim on one fixed input."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -48,7 +48,8 @@ class Certificate:
         ways: the number of paths through the program (combinations of branches) that the
             interpreter ran.
         seconds: the processor time that the enclosure took, in seconds.
-        theorem: the function that writes the file for Rocq; None if the instance is unavailable.
+        theorem: the function that writes the file for Rocq; None if the statement's input is
+            unavailable.
     """
 
     id: str
@@ -78,8 +79,8 @@ class Certificate:
             citation: the paper's title, which the file's first comment quotes.
 
         Raises:
-            Refused: if the form is not disproved, if this certificate came from another process
-                or a file, if an operation has no translation, or if there are too many operations.
+            Refused: if the claim is not disproved, if this certificate came from another process or
+                a file, if an operation has no translation, or if there are too many operations.
         """
         if self.word == "undecided":
             raise Refused(

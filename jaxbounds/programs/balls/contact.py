@@ -50,8 +50,6 @@ class Number(NamedTuple):
 
     Attributes:
         kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
-        q: the rational number q in the formula of `kind`.
-        n: the degree n of the root in the formula.
         sign: 1 or -1; the coordinate is `sign` times the formula of `kind`.
     """
 

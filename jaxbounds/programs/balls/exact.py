@@ -90,12 +90,10 @@ class Field:
     """A field of numbers: its atoms (symbols for reals such as log 2) and relations between atoms.
 
     Attributes:
-        balls: the ball (interval) that contains each atom's value.
         log_of: for each atom e^u or base^(1/n) of the field, a function that returns the atom's
             logarithm.
         fine: a dict from an atom's key to the number n in e^(u/n) or base^(1/n). All restarts of a
             computation share this dict.
-        nonnegative: the atoms that are known to be nonnegative numbers.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.
     """
@@ -223,10 +221,7 @@ class Field:
         return step ** int(q.p * parts / q.q)
 
     def factors(self, p: Any) -> list[tuple[Any, arb, int]] | None:
-        """Factor a positive polynomial; return each factor with its enclosure and its power.
-
-        The result is None if the sign of a factor is undecided.
-        """
+        """Return a positive polynomial's factors, enclosures and powers; None if a sign is open."""
         content, parts = p.factor()
         content, out, sign = fmpq(content), [], 1
         for part, power in parts:

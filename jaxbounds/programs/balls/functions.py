@@ -1,7 +1,6 @@
 """Define functions on balls (intervals): the result contains the image of each real in the ball.
 
-The result is NaN if the function is undefined somewhere in the argument's ball. A result that is
-not NaN is therefore defined at every number in the ball (see `values`).
+The result is NaN if the function is undefined somewhere in the argument's ball.
 """
 
 import operator
@@ -216,10 +215,7 @@ def cube_root(x: arb, /) -> arb:
 
 
 def floor(x: arb, /) -> arb:
-    """Return the largest integer <= x.
-
-    If the ball (interval) x contains a jump of floor, the result encloses all possible values.
-    """
+    """Return the largest integer <= x; at a jump of floor, enclose all possible values."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = x.lower().floor(), x.upper().floor()
@@ -227,10 +223,7 @@ def floor(x: arb, /) -> arb:
 
 
 def ceil(x: arb, /) -> arb:
-    """Return the least integer >= x.
-
-    If the ball (interval) x contains a jump of ceil, the result encloses all possible values.
-    """
+    """Return the least integer >= x; at a jump of ceil, enclose all possible values."""
     return -floor(-x)
 
 

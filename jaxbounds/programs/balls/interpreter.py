@@ -99,10 +99,7 @@ class Interpreter:
     def fork(self, ways: int, what: str) -> int:
         """Return the index of the option that this run of the program takes at an undecided choice.
 
-        Args:
-            ways: the number of options of the choice.
-            what: a noun phrase for the undecided choice, for a message, such as "the sign of a
-                pivot".
+        `what` names the choice in messages, such as "the sign of a pivot".
 
         Raises:
             Undecided: if the program has had too many undecided choices, or if the choice has too
@@ -320,12 +317,7 @@ def enclose(
 
 
 class Program(NamedTuple):
-    """A function traced once, whose method `enclose` can enclose the value at many arguments.
-
-    Attributes:
-        closed: the equations and constants of the traced program.
-        result: the pytree structure of the function's result.
-    """
+    """A function traced once, whose method `enclose` can enclose the value at many arguments."""
 
     closed: ClosedJaxpr
     result: Any

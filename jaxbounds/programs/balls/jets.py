@@ -70,8 +70,6 @@ class Jets:
     """The algebra of truncated power series in a few variables.
 
     Attributes:
-        count: the number of variables of the power series.
-        order: the highest degree of the terms that the algebra computes.
         monomials: the exponents of each monomial of the series, sorted by degree.
         conditions: jets (Taylor polynomials) that are >= 0 wherever the program takes the branches
             of this run.
@@ -87,10 +85,7 @@ class Jets:
     # Constants and variables.
 
     def lift(self, ball: arb) -> Jet:
-        """Return a ball (interval) as a constant Taylor polynomial.
-
-        The polynomial has an exact value only if the ball has radius zero.
-        """
+        """Return a ball as a constant Taylor polynomial, exact only if the ball has radius zero."""
         if ball.is_zero():
             return self.constant(None)
         exact = ball.is_exact() and ball.is_finite()
@@ -230,10 +225,7 @@ class Jets:
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
-        """Refuse an undecided choice.
-
-        The method `compare` has already run the program once for each value of an undecided
-        boolean.
+        """Refuse an undecided choice, because `compare` has already tried each of its answers.
 
         Raises:
             Undecided: always.

@@ -265,10 +265,7 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lu`: elimination with row pivoting.
-
-    The interpreter runs the program once for each possible pivot.
-    """
+    """Apply `lu`: elimination with row pivoting, once for each possible pivot."""
     a = as_reals(xs[0])
     outs = [np.empty_like(a), *(np.zeros(shape_of(v), np.int32) for v in eqn.outvars[1:])]
     for index in np.ndindex(a.shape[:-2]):

@@ -124,9 +124,8 @@ UNITS = {53: 2**10}
 """The number of units in the last place by which a rounded constant of the program may be wrong.
 
 The key of this dict is the number of binary digits of the constant's type. A short computation with
-Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A program rarely computes a constant
-of a narrower type, so the library allows only two units for narrower types. A larger number of
-units makes wider balls.
+Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. For narrower types the library allows
+only two units. A larger number of units makes wider balls.
 """
 RESIDUE = 2.0**-26
 """A constant below this size may be the residue of a cancellation, such as .1 + .2 - .3.
@@ -184,11 +183,7 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
 
 
 def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
-    """Return a concrete array as a value of the interpreter.
-
-    Floats of the array become balls (intervals). Integers, booleans and random keys of the array
-    stay unchanged.
-    """
+    """Return a concrete array as a value of the interpreter: floats become balls (intervals)."""
     if is_soft(x):
         return x
     if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):

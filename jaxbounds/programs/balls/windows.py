@@ -27,18 +27,9 @@ def places(
 ) -> np.ndarray:
     """Return the positions in the flat array that each window covers; -1 marks padding and gaps.
 
-    Args:
-        shape: the shape of the array over which the windows slide.
-        window: the shape of one window.
-        strides: the distance between neighbouring windows along each axis.
-        padding: the numbers of entries added before and after the dilated array; a negative number
-            removes entries.
-        holes: the base dilation (the distance between entries of the array); 1 inserts no gaps
-            between the entries.
-        apart: the window dilation (the distance between entries of a window).
-
-    Returns:
-        An array of shape (windows along each axis.., entries of a window).
+    The result has shape (windows along each axis.., entries of a window). `padding` counts the
+    entries added before and after the dilated array; a negative number removes entries. `holes` is
+    the distance between entries of the dilated array, and `apart` between entries of a window.
     """
     along = []
     for n, w, s, (before, after), h, d in zip(shape, window, strides, padding, holes, apart):

@@ -42,12 +42,9 @@ def _lu(a: Any, **_: Any) -> list[Any]:
 def eliminated(a: Any, pivots: Any = None, /) -> list[Any]:
     """Return the LU factorisation of matrices: the factors in one array, the pivots, the order.
 
-    A matrix with an entry that is not finite has NaN factors.
-
-    Args:
-        a: the matrices to factorise, shape (..., m, n).
-        pivots: the rows to exchange in each step, shape (..., min(m, n)); by default, each step
-            moves the row with the column's largest entry up.
+    The matrices have the shape (..., m, n). `pivots` holds the row to exchange in each step; by
+    default, each step moves the row with the column's largest entry up. A matrix with an entry that
+    is not finite has NaN factors.
     """
     finite = np.all(np.isfinite(a), axis=(-1, -2), keepdims=True)
     left = np.where(finite, a, np.asarray(np.nan, a.dtype))

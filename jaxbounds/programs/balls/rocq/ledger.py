@@ -165,10 +165,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """Add a function of two numbers, such as their sum, to the ledger; return the result.
-
-        The function simplifies the result if an operand is zero or one.
-        """
+        """Add a function of two numbers to the ledger, simplified if an operand is zero or one."""
         simple = self._simplified(name, a, b)
         if simple is not None:
             return simple

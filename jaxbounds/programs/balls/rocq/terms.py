@@ -30,8 +30,6 @@ class Real:
         arguments: the operands of the operation `operation`. For a sum, each term is a tuple of
             factors. For any other operation, each operand is a tuple of one number.
         bounds: the decimal bounds of the number; None for an exact number.
-        order: the index of the number in the ledger, the list of all records.
-        place: the line of the user's program that computes the number.
         why: the operation that makes the number undefined or infinite. If `why` is not empty, no
             proof may use the number.
         below: a number that is known to be at least as large as this number; None if unknown.
@@ -80,14 +78,7 @@ class Real:
 
 
 class Place(NamedTuple):
-    """A line of the program's source code.
-
-    Attributes:
-        file: the file's path relative to the package; for a user's file, only its name.
-        line: the number of the line of code in its file.
-        function: the function in which the line of code stands.
-        code: the text of the line of code.
-    """
+    """A line of the program's source code; `file` gives a user's file without its folder."""
 
     file: str
     line: int
