@@ -195,7 +195,7 @@ def bytes_of(constant: Any, /) -> bytes:
 
 
 def program_text(closed: ClosedJaxpr, /) -> str:
-    """Return a text that identifies a program and its inner programs' constants, not its own."""
+    """Return a text that identifies a program; it omits the constants outside inner programs."""
     inner = hashlib.sha256()
     for constant in nested_constants(closed.jaxpr):
         inner.update(bytes_of(constant))
@@ -213,8 +213,7 @@ functions that change from trace to trace.
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Compare the results at the arguments up to rounding; one program may have additional results.
 
-    A program lacks results of inner functions if JAX took the outer function's trace from its
-    cache.
+    JAX omits results of inner functions if it took the outer function's trace from its cache.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]

@@ -118,8 +118,8 @@ def once(
     """Return a function with the results of `function`, which NumPy runs without a compilation.
 
     The returned function is fast for one or two calls; for more calls, a compiled program is
-    faster. If NumPy has no rule, it calls `otherwise`. Each call first passes the traced program to
-    `seen`.
+    faster. If NumPy has no rule, the returned function calls `otherwise`. Each call first passes
+    the traced program to `seen`.
     """
     trace = jax.jit(function).trace  # keeps its traces, by the shapes and types of arguments
 

@@ -31,7 +31,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 
 class Ledger:
-    """The recorded definitions, choices and facts (proved booleans) of one program, in order.
+    """The recorded numbers, choices and proved booleans of one program, in order.
 
     Attributes:
         digits: the number of decimal digits in the bounds of a number.
@@ -54,7 +54,7 @@ class Ledger:
 
     @property
     def now(self) -> int:
-        """Return the number of definitions and facts that the ledger has recorded so far."""
+        """Return the number of definitions and proved booleans recorded so far."""
         return self._clock
 
     def _tick(self) -> int:
@@ -90,13 +90,13 @@ class Ledger:
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
-        """Return the number that the ledger holds under a key, else record what `make` returns."""
+        """Return the number recorded under a key, else record what `make` returns."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
 
     def given(self, name: str, x: Fraction) -> Real:
-        """Add to the ledger an exact number, which is an entry of the instance."""
+        """Record an exact number, which is an entry of the program's inputs."""
         real = Real(exact_ball(x), x, self._free(name), order=self._tick())
         self.reals.append(real)
         return real
@@ -104,7 +104,7 @@ class Ledger:
     def parameter(
         self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
     ) -> Real:
-        """Add to the ledger a variable with a lower and an upper bound.
+        """Record a variable with a lower and an upper bound.
 
         If a comparison has one answer (true or false) at all sample values of the variables, the
         translation assumes this answer. Rocq's kernel then checks the answer for every value
@@ -124,7 +124,7 @@ class Ledger:
         return x.samples or (x.ball,) * self._points
 
     def variable(self, x: float, ball: arb) -> Real:
-        """Add a constant of the program, which may be any number in a ball, to the ledger."""
+        """Record a constant of the program, which may be any number in a ball (interval)."""
 
         def make() -> Real:
             bounds = outward(ball, 2 * max(self.digits, 12))
@@ -144,7 +144,7 @@ class Ledger:
     # Operations
 
     def unary(self, name: str, a: Real, index: Sequence[int] = ()) -> Real:
-        """Add the value of a function of one number to the ledger, as a Rocq definition."""
+        """Record the value of a function of one number, as a definition in Rocq."""
         if a.why:
             return a
         if not a.ball.is_finite():
@@ -165,7 +165,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """Add a function of two numbers to the ledger, simplified if an operand is zero or one."""
+        """Record a function of two numbers, simplified if an operand is zero or one."""
         simple = self._simplified(name, a, b)
         if simple is not None:
             return simple
@@ -220,7 +220,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def power(self, a: Real, n: int, index: Sequence[int] = ()) -> Real:
-        """Add the n-th power of a number to the ledger (the list of numbers of a Rocq file)."""
+        """Record the n-th power of a number."""
         if n == 0:
             return self.literal(ONE)
         if n == 1:
@@ -321,7 +321,7 @@ class Ledger:
         bounds: tuple[Decimal, Decimal],
         index: Sequence[int],
     ) -> Real:
-        """Add to the ledger the result of an operation, with the given bounds."""
+        """Record the result of an operation, with the given bounds."""
         real = Real(
             ball, None, self._free(self._named(index)), operation, arguments, bounds,
             order=self._tick(), place=self.place,
@@ -386,7 +386,7 @@ class Ledger:
         return bool(known)
 
     def choose(self, fact: Fact) -> None:
-        """Store the comparisons behind a fact (proved boolean) that decides the program's path."""
+        """Record the comparisons behind a proved boolean that decides the program's path."""
         for comparison in fact.because:
             key = str(comparison)
             if key not in self.choices:

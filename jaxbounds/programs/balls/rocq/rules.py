@@ -1,4 +1,4 @@
-"""Define the rules that record a JAX primitive as scalar operations in a ledger."""
+"""Define the rules that record a JAX primitive as scalar operations, for a proof in Rocq."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """Return an operand as an array of the recorded program's numbers and proved booleans."""
+    """Return an operand as an array of recorded numbers and proved booleans."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:
@@ -63,7 +63,7 @@ def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
 
 
 def as_number(x: Any, ledger: Ledger) -> Real:
-    """Return a fact (a boolean with its proof) as the number 0 or 1, and a number unchanged."""
+    """Return a proved boolean as the number 0 or 1, and a number unchanged."""
     return ledger.literal(int(bool(x))) if isinstance(x, Fact) else x
 
 
@@ -87,7 +87,7 @@ def _facts(x: Any, run: Any) -> np.ndarray:
 
 
 def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add a function of one argument, applied to each entry, to the ledger (list of operations)."""
+    """Record a function of one argument, applied to each entry."""
     name = eqn.primitive.name
     function = _SPECIAL.get(name) or (lambda ledger, a, i: ledger.unary(name, a, i))
     x = _numbers(xs[0], run)
@@ -146,7 +146,7 @@ _SPECIAL: dict[str, Callable[[Ledger, Real, Any], Real]] = {
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add a rounding to the nearest integer (halves to even) to the ledger of operations.
+    """Record a rounding to the nearest integer (halves to even).
 
     Raises:
         NotSupported: if the program rounds halves away from zero.
@@ -160,14 +160,14 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add a function of two arguments, applied to each pair of entries, to the ledger."""
+    """Record a function of two arguments, applied to each pair of entries."""
     name = eqn.primitive.name
     a, b = (_numbers(x, run) for x in xs)
     return [_entrywise(lambda i, u, v: run.ledger.binary(name, u, v, i), a, b)]
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add a comparison of numbers, or of facts (proved booleans), to the ledger (operations)."""
+    """Record a comparison of numbers or of proved booleans."""
     name, ledger = eqn.primitive.name, run.ledger
     a, b = (lifted(x, ledger) for x in xs)
 
@@ -187,13 +187,13 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record `is_finite`, which is true for every finite number in the ledger."""
+    """Record `is_finite`, which is true for every finite number."""
     x = _numbers(xs[0], run)
     return [_entrywise(lambda i, a: Fact(bool(a.ball.is_finite()), (), run.ledger), x)]
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction of facts (proved booleans); if `decisive` is True, the disjunction."""
+    """Return the conjunction of proved booleans; if `decisive` is True, the disjunction."""
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:
@@ -216,15 +216,12 @@ def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return the negations of the operand's facts (proved booleans)."""
+    """Return the negations of an operand's proved booleans."""
     return [_entrywise(lambda i, a: a.negated(), _facts(xs[0], run))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return the entries that a `select_n` selects.
-
-    If the options for an entry differ, the ledger records the proved boolean that chooses.
-    """
+    """Return the entries that a `select_n` selects; record the choice if its options differ."""
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
 
@@ -244,14 +241,14 @@ def _integer(x: Any) -> int:
 
 
 def clamp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add min(max(x, low), high) to the ledger (list of operations)."""
+    """Record min(max(x, low), high)."""
     ledger, (low, x, high) = run.ledger, (_numbers(x, run) for x in xs)
     lower = _entrywise(lambda i, a, b: ledger.binary("max", a, b, i), x, low)
     return [_entrywise(lambda i, a, b: ledger.binary("min", a, b, i), lower, high)]
 
 
 def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add x^y, for a static integer y, to the ledger (list of operations)."""
+    """Record x^y for a static integer y."""
     y = eqn.params["y"]
     return [_entrywise(lambda i, a: run.ledger.power(a, y, i), _numbers(xs[0], run))]
 
@@ -290,7 +287,7 @@ def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.n
 
 
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add the sums along some axes of an array to the ledger (list of operations)."""
+    """Record the sums of an array along some axes."""
     shape, rows = rows_of(_numbers(xs[0], run), axes_of(eqn))
     sums = (
         run.ledger.total([(v,) for v in row], index) for index, row in zip(np.ndindex(*shape), rows)
@@ -364,7 +361,7 @@ def _running(name: str) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add each entry of a `dot_general` to the ledger (list of operations)."""
+    """Record each entry of a `dot_general`."""
     a, b = (_numbers(x, run) for x in xs)
     left, right, shape = laid_out(a, b, eqn.params["dimension_numbers"])
     pairs = ((u, v) for p, q in zip(left, right) for u in p for v in q.T)
@@ -375,7 +372,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add the additions of `scatter-add`, one for each update, to the ledger (list of operations).
+    """Record the additions of `scatter-add`, one for each update.
 
     Raises:
         Undecided: if an index of the operation is not an exact integer.

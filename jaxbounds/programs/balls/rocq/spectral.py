@@ -59,7 +59,7 @@ SCHUR = Operation(
 
 @dataclass(frozen=True, eq=False)
 class Spectral:
-    """The largest singular value of a matrix, as an operation.
+    """The largest singular value of a matrix, with the data that prove its bounds.
 
     Attributes:
         rows: the rows of the matrix, or the rows of its transpose if the matrix has more columns
@@ -90,9 +90,7 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Add a matrix's largest singular value to the ledger, as a variable.
-
-    This value bounds the smaller singular values.
+    """Record a matrix's largest singular value, as a variable that bounds the smaller ones.
 
     Raises:
         Undecided: if the bounds of the matrix's entries are too coarse to prove the upper bound.

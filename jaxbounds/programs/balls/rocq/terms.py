@@ -18,23 +18,23 @@ ATOM, APPLIED, POWER, MINUS, TIMES, PLUS = 0, 10, 30, 35, 40, 50
 
 @dataclass(eq=False)
 class Real:
-    """A real number of the ledger, either a literal or a defined number.
+    """A recorded real number, either a literal or a defined number.
 
     Attributes:
         ball: a ball (interval) that contains the number; for a defined number, the interval between
             its `bounds`.
         exact: the number as a fraction; None if no fraction is known.
         name: the name of the definition; empty for a literal.
-        operation: the operation that gives the number; None for literals, entries of the instance
-            and variables.
+        operation: the operation that gives the number; None for literals, entries of the inputs and
+            variables.
         arguments: the operands of the operation `operation`. For a sum, each term is a tuple of
             factors. For any other operation, each operand is a tuple of one number.
         bounds: the decimal bounds of the number; None for an exact number.
         why: the operation that makes the number undefined or infinite. If `why` is not empty, no
             proof may use the number.
         below: a number that is known to be at least as large as this number; None if unknown.
-        samples: the values of the number at sample values of the ledger's variables; empty if the
-            ledger has no variables.
+        samples: the values of the number at sample values of the recorded variables; empty without
+            variables.
     """
 
     ball: arb

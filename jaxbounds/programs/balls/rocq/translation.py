@@ -1,4 +1,4 @@
-"""Translate a JAX program on an exact instance into a ledger (list) of scalar operations."""
+"""Translate a JAX program on exact inputs into a list of scalar operations, the ledger."""
 
 import linecache
 import re
@@ -44,7 +44,7 @@ def place_of(eqn: JaxprEqn, /) -> Place | None:
 
 
 class Translator(Interpreter):
-    """An interpreter that records one path through a program in a ledger (list) of operations."""
+    """An interpreter that records one path through a program as scalar operations."""
 
     def __init__(self, ledger: Ledger, reading: Reading, seconds: float | None) -> None:
         super().__init__(reading, rules=RULES, seconds=seconds)
@@ -120,11 +120,11 @@ def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
 
 
 def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
-    """Trace a function of the whole instance, or of its floats alone if the first trace fails.
+    """Trace a function of all given arrays, or of the floats alone if the first trace fails.
 
     Returns:
-        The program; its argument (the instance, or a dict of the float arrays); and whether the
-        whole instance is the argument of the traced function.
+        The program; its argument (the arrays, or a dict of the float arrays); and whether all
+            arrays are the argument of the traced function.
 
     Raises:
         NotSupported: if both attempts to trace the function fail.
@@ -154,10 +154,9 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
 def translated(
     function: Callable[[Any], Any], instance: Any, names: dict[int, np.ndarray], run: Translator, /
 ) -> Any:
-    """Translate a function's value on given arrays into numbers and proved booleans of a ledger.
+    """Translate a function's value on given arrays into recorded numbers and proved booleans.
 
-    A ledger is the list of a program's recorded operations. `names` maps the index of a leaf in
-    `instance` to the recorded numbers for the leaf's entries.
+    `names` maps the index of a leaf in `instance` to the recorded numbers for the leaf's entries.
 
     Raises:
         NotSupported: if an operation has no translation; the message names the operation.
@@ -175,5 +174,5 @@ def translated(
 
 
 def entries_of(x: Any, ledger: Ledger, /) -> list[Any]:
-    """Return the entries of an array in order: numbers, and facts (proved booleans)."""
+    """Return the entries of an array in order: recorded numbers and proved booleans."""
     return list(lifted(x, ledger).ravel())
