@@ -313,15 +313,16 @@ class Curvature:
     ) -> Trace:
         """Estimate the trace, with its standard error.
 
-        "hutchinson" uses only random vectors (probes). "krylov" spends four fifths of the products
-        on the Krylov space of `extremes`, on which the trace is exact, and the last fifth on probes
-        outside this space (Chen and Hallman, SIAM J. Matrix Anal. Appl. 44, 2023). A call of
-        `extremes` with an equal key shares the products of the Krylov space. "krylov" is accurate
-        if few eigenvalues hold most of the Frobenius norm, as for Hessians of networks. "hutch++"
-        spends a third of the products on a sketch (a random subspace), a third on the exact trace
-        in the sketch, and a third on probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA
-        2021). "auto" means "hutchinson" below 15 products or if a sketch exceeds 256 MiB, else
-        "hutch++" inside of `jit` and "krylov" outside.
+        "hutchinson" uses only random vectors (probes). "krylov" computes the trace on the Krylov
+        space of `extremes` exactly, with four fifths of the products (Chen and Hallman, SIAM J.
+        Matrix Anal. Appl. 44, 2023). The last fifth of the products estimates the trace outside
+        this space, with probes. A call of `extremes` with an equal key shares the products of the
+        Krylov space. "krylov" is accurate if few eigenvalues hold most of the Frobenius norm, as
+        for Hessians of networks. "hutch++" spends two thirds of the products on a sketch (a random
+        subspace) and the exact trace in the sketch. The last third are probes outside the sketch
+        (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutchinson" below 15 products, or
+        if a sketch exceeds 256 MiB. In all other cases "auto" means "hutch++" inside of `jit` and
+        "krylov" outside.
 
         Args:
             key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless

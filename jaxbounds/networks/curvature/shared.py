@@ -31,8 +31,8 @@ If this number of products is larger, a run notices convergence later.
 """
 
 CONFIRM = 2
-"""A run trusts a small residual only if the residual is still small after this number of further
-products.
+"""A Krylov run trusts a small residual only if the residual is still small after this number of
+further products.
 
 A larger number makes a wrong decision less likely, and costs more time.
 """

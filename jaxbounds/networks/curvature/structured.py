@@ -158,10 +158,10 @@ def structured_extremes(
 ) -> CertifiedExtremes:
     """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
-    For H blocks of size p and n columns of F, the function first solves H eigenproblems of size p.
-    The function then computes `2 * iterations` products of H p n operations each, and solves about
-    twelve n x n eigenproblems. The function needs memory for about `4 * iterations * H * p`
-    numbers, for H blocks of size p. Time and memory are linear in the number H of blocks.
+    For H blocks of size p and n columns of F, the function solves H eigenproblems of size p and
+    about twelve of size n. The function also computes `2 * iterations` products of H p n operations
+    each, and stores about `4 * iterations * H * p` numbers. Time and memory are linear in the
+    number H of blocks.
 
     Args:
         blocks: the H symmetric diagonal blocks, each of size (p, p).

@@ -46,9 +46,9 @@ irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
 """The search looks for a point where both sides of the claim are equal in each box narrower than
-VERY_NARROW, and in each box narrower than NARROW whose margin (rhs - lhs) is below CLOSE.
-NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction of the
-claim's larger side. Larger fractions make the search look in more boxes.
+VERY_NARROW. The search also looks in each box narrower than NARROW if its margin (rhs - lhs)
+is below CLOSE. NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a
+fraction of the claim's larger side. Larger fractions make the search look in more boxes.
 """
 
 
