@@ -35,8 +35,9 @@ FORM = (
 )
 OTHER = "remove this layer: model (2) applies only attention, to the unchanged tokens"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
-"""A dictionary of advice on how to change a network. A key is a text that `read_layers` gives for
-the paper seqlength; its value is the text for the paper multihead."""
+"""A dictionary from the advice that `read_layers` gives for the paper seqlength to the advice
+for the paper multihead.
+"""
 
 RUN = (
     "Theorems 3 and 4 (training, generalization gap) need gradient descent from a start, with"

@@ -174,10 +174,10 @@ def extremes_at(
 def pairs_in(
     run: Run, wanted: Wanted, /, dynamic: dict, *, least: int, space: int, floor: float = -np.inf
 ) -> Found:
-    """Return a run's Ritz pairs (approximate eigenpairs), with the options of `lanczos_options`.
+    """Return a Krylov run's Ritz pairs (approximate eigenpairs); see `lanczos_options` for options.
 
-    A run never needs more products than `space`, the dimension of the vectors. If the upper end of
-    the spectrum lies below `floor`, the upper eigenpairs need not converge.
+    The run never needs more products than `space`, the dimension of the vectors. If the upper end
+    of the spectrum lies below `floor`, the upper eigenpairs need not converge.
     """
     limit = int(dynamic["iterations"])
     limit = min(limit, space) if run.rows >= space else limit

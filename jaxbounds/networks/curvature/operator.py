@@ -327,8 +327,8 @@ class Curvature:
         Args:
             key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless
                 given.
-            products: the total number of products of the matrix with vectors, in all methods so
-                far.
+            products: the number of products of the matrix with vectors, which includes the shared
+                products.
             method: the name of the method, "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:

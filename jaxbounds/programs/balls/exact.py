@@ -260,7 +260,7 @@ class Field:
 
 
 class Exact:
-    """An exact number: the quotient of two polynomials in a field's generators, and its ball."""
+    """An exact number: the quotient of two polynomials in a field's atoms, and its ball."""
 
     __slots__ = ("ball", "den", "field", "num")
 

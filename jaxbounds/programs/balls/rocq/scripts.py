@@ -12,10 +12,10 @@ def known_as(x: Real, /) -> str:
 
 
 def prepared(parts: Iterable[Real], *unfolded: str) -> str:
-    """Return tactics for a goal with the given numbers.
+    """Return tactics that prepare a goal with the given numbers.
 
-    The tactics unfold the definitions `unfolded`. The tactics replace each number of known exact
-    value by this value, and each other number by a variable with its bounds.
+    The tactics replace each number of known exact value by this value, and each other number by a
+    variable with its bounds.
     """
     parts = list({id(x): x for x in parts if x.name}.values())
     given = [x.name for x in parts if x.operation is None]
