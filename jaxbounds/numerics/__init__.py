@@ -1,1 +1,1 @@
-"""Numerical tools that belong to no paper: norms, NumPy or JAX, suprema from below, chaining."""
+"""Numerical tools that belong to no paper: norms, ascents, chaining, and NumPy beside JAX."""

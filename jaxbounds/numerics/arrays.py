@@ -39,7 +39,8 @@ def real(n: Any, /) -> Any:
 def log(n: Any, /, *others: Any) -> Any:
     """Return the natural logarithm of a scalar, or of a Python integer of any size.
 
-    If `n` or one of `others` (the other values in the formula) is traced, `jax.numpy` computes it.
+    If `n` or one of `others` (the other values in the formula) is traced, `jax.numpy` computes the
+    logarithm.
     """
     if not traced(n, *others):
         return math.log(n)

@@ -151,7 +151,6 @@ def _between(a: float, b: float) -> arb:
 
 
 def _directions(sides: Sequence[int]) -> Iterator[list[tuple[float, float]]]:
-    """Yield the faces of the cube max |u_j| = 1, without directions u that point out of the box."""
     whole = [(0.0, 1.0) if s > 0 else (-1.0, 0.0) if s < 0 else (-1.0, 1.0) for s in sides]
     for j, side in enumerate(sides):
         for end in (1.0, -1.0):
@@ -216,7 +215,6 @@ class _Way(NamedTuple):
 def _ways(
     program: ClosedJaxpr, place: Place, jets: Jets, reach: Sequence[float], reading: Reading
 ) -> list[_Way] | None:
-    """Return the program's paths on which hypotheses hold; None if a coordinate is not exact."""
     entries = []
     for j, number in enumerate(place.numbers):
         at = number.exact(jets.field)

@@ -455,7 +455,6 @@ def _single(monomial: Any) -> int:
 
 
 def _turned(field: Field, q: Fraction) -> "tuple[Exact, Exact] | None":
-    """Return sine and cosine of q pi, or None if the field has no formula for them."""
 
     def cosine(twelfths: int) -> "Exact | None":
         twelfths %= 24

@@ -431,7 +431,6 @@ def _integrated(jets: Jets, value: Coefficient, rates: list[Coefficient | None])
 
 
 def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
-    """Return the coefficients of 1 + s (a + t)^2 in t, where s is the argument `sign` (1 or -1)."""
     square = _applied(a, lambda u: u * u, functions.UNARY["square"])
     return [
         _plus_one(jets, _times(square, jets.rational(sign))),
