@@ -5,8 +5,8 @@
 
 Each entry is an argument of `--import` or the name of a shipped paper. Paths are relative to the
 folder of the settings file. Each statement is a test with the marker `jaxbounds` and an id such as
-`claims.py::mine.cauchy-schwarz`. It passes if every form is as recorded, errata included. If pytest
-gets files or ids, it judges only the statements among them.
+`claims.py::mine.cauchy-schwarz`. A test passes if every verdict equals the recorded verdict. If
+pytest gets files or ids, it judges only the statements among them.
 """
 
 import fnmatch
@@ -26,10 +26,7 @@ _MODULES = pytest.StashKey[dict[Path, str]]()
 
 
 class NotAsRecorded(Exception):
-    """A verdict on a statement differs from the recorded verdict, or a declaration has a fault.
-
-    The message names the verdict and reason, or the faults.
-    """
+    """A verdict on a statement differs from the recorded verdict, or a declaration has a fault."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,10 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _found(where: str, root: Path) -> tuple[Path, str]:
-    """Return the file of a module's statements, and the `--import` argument that names the file.
-
-    The function imports no module.
-    """
     paths = [root / where, root / where.replace(".", "/"), root / f"{where.replace('.', '/')}.py"]
     path = next((path.resolve() for path in paths if path.exists()), None)
     if path is None:
@@ -158,7 +151,7 @@ class StatementItem(pytest.Item):
         self.extra_keyword_matches |= {statement.kind, statement.label, *statement.judged}
 
     def runtest(self) -> None:
-        """Judge the statement, after a try of the violations that earlier runs found.
+        """Judge the statement; the run first tries the counterexamples that earlier runs found.
 
         Raises:
             NotAsRecorded: if a form has another verdict than recorded.

@@ -50,7 +50,7 @@ def claim(
 
     Args:
         lhs: the left side.
-        rhs: the right side of the form.
+        rhs: the right side.
         entry: the name of the entry that the sides take as their argument; unless given, the sides
             take the whole instance.
         sample: `sample(key, size) -> instance`; the claim needs it or `over`.

@@ -1,8 +1,7 @@
 """Read and write a paper's records: measured ratios, noted values and sharp constants.
 
 The records lie in the folder `records/`, beside the paper's statements. A paper in the single file
-`claims.py` has its records in `claims-records/`. The records are JSON files, so a person can read
-their diffs.
+`claims.py` has its records in `claims-records/`.
 """
 
 import json
@@ -25,9 +24,7 @@ def place_of_records(paper: Paper, name: str, /) -> Path | None:
 def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
     """Read one file of a paper's records; the result is empty if the file does not exist.
 
-    Args:
-        paper: a paper, which the library loaded from a file.
-        name: the name of the file to read: RATIOS, VALUES or CONSTANTS.
+    The argument `name` is RATIOS, VALUES or CONSTANTS.
 
     Returns:
         A dictionary from each statement's current id to its record; a renamed statement keeps its
@@ -49,7 +46,6 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
 
 
 def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
-    """Return an object as JSON with one entry on each line, down to `depth` levels of nesting."""
     inner = lambda value: (
         _lines(value, depth - 1, pad + " ") if depth > 1 and value else json.dumps(value)
     )
@@ -60,13 +56,7 @@ def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
 def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth: int = 1) -> None:
     """Write one file of a paper's records.
 
-    Args:
-        paper: a paper, loaded from its file.
-        name: the name of the file to write: RATIOS, VALUES or CONSTANTS.
-        content: a dictionary from each statement's id to its record.
-        depth: the number of nested levels whose entries get a line each: 1 writes a line for each
-            statement, 2 a line for each form (version of the claim). A larger number makes the file
-            longer, and its diff shows a change more exactly.
+    Each entry in the first `depth` nested levels gets its own line.
 
     Raises:
         Refused: if the paper was not loaded from a file.

@@ -11,13 +11,13 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 REFUSALS = (TypeError, ValueError)
-"""The exceptions with which a constructor of a declaration refuses its arguments."""
+"""The exceptions that a constructor raises for invalid arguments."""
 _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting", default=False)
 
 
 @contextlib.contextmanager
 def collecting() -> Iterator[None]:
-    """Let constructors return placeholders for arguments that they refuse, in a `with` block."""
+    """Make constructors return placeholders for invalid arguments, in a `with` block."""
     token = _collecting.set(True)
     try:
         yield
@@ -36,12 +36,6 @@ def named_better(
     """Return an exception that lists the arguments of a callable, if a call names a wrong one.
 
     Any other exception is returned unchanged.
-
-    Args:
-        problem: the exception that the call raised.
-        name: the public name of the callable.
-        signature: the signature of the callable.
-        given: the arguments that the call passed by name.
     """
     any_name = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
     wrong = [key for key in given if key not in signature.parameters]
@@ -56,10 +50,9 @@ def named_better(
 
 
 class Careful(type):
-    """Metaclass: while a file is loaded, a constructor that refuses returns a placeholder instead.
+    """Metaclass: while a file loads, a constructor returns a placeholder for invalid arguments.
 
-    Declarations and sets use this metaclass. Each class defines `refused_as(problem, given)`, which
-    makes the placeholder. Outside of a block of `collecting`, the constructor raises an exception.
+    Each class defines `refused_as(problem, given)`, which makes the placeholder.
     """
 
     @property
@@ -83,7 +76,7 @@ class Careful(type):
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Let constructors raise exceptions in a `with` block, even while a file is loaded."""
+    """Make constructors raise exceptions in a `with` block, even inside a block of `collecting`."""
     token = _collecting.set(False)
     try:
         yield
@@ -95,9 +88,8 @@ def careful(placeholder: Callable[..., Any], /) -> Callable[[Callable[P, T]], Ca
     """Decorate a function that makes a declaration, so that a refusal returns a placeholder.
 
     Args:
-        placeholder: a function that makes the placeholder from the exception and the arguments of
-            the refused call. The decorated function calls `placeholder` only while a file is
-            loaded.
+        placeholder: makes the placeholder from the exception and the call's arguments, while a file
+            loads.
     """
 
     def decorated(make: Callable[P, T]) -> Callable[P, T]:

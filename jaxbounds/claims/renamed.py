@@ -138,7 +138,7 @@ STATEMENTS: Mapping[str, str] = MappingProxyType(
         "smapprox.condd.3-ties": "smapprox.condd.3.ties",
     }
 )
-"""Maps an old id to the id that replaced it. Dots separate the parts of an id."""
+"""Maps an old id to the id that replaced it."""
 FORMS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("qstr.thm10.rate", "printed"): "derived",
@@ -159,14 +159,7 @@ def current_id(name: str, /) -> str:
 
 
 def current_form(statement: str, form: str, /) -> str:
-    """Return the current name of a form, given any of its names; an unknown name stays unchanged.
-
-    A form is one version of the claim.
-
-    Args:
-        statement: the current id of the statement that has the form.
-        form: the name of the form in a stored file.
-    """
+    """Return the current name of a form (version of a claim); an unknown name stays unchanged."""
     return FORMS.get((statement, form), form)
 
 

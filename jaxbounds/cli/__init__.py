@@ -69,8 +69,6 @@ def _command(name: str) -> Callable[..., int]:
 
 
 def _described(text: str) -> Callable[[], int]:
-    """Return a function with the given docstring, which the list of commands prints."""
-
     def command() -> int:
         return 0
 
@@ -109,7 +107,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ran(arguments: list[str]) -> int:
-    """Run the command that the arguments name, and return its exit status."""
     if not arguments:
         print(FIRST, end="")
         return 0

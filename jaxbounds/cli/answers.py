@@ -48,9 +48,7 @@ _answer: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
 def answer(**fields: Any) -> None:
     """Add fields to the command's answer; do nothing if the command was called without --json.
 
-    Args:
-        fields: the values to add to the answer, with names from `FIELDS`. Each value is a JSON
-            value, or a dataclass that holds JSON values.
+    A field has a name from `FIELDS`; its value is JSON, or a dataclass that holds JSON values.
     """
     held = _answer.get()
     if held is not None:
@@ -63,12 +61,7 @@ def asked(arguments: list[str], /) -> bool:
 
 
 def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
-    """Run a command, print its usual text on standard error, and print its result as JSON.
-
-    Args:
-        arguments: the words of the command line, with --json.
-        run: a function that runs a command line without --json.
-    """
+    """Run a command, print its usual text on standard error, and print its result as JSON."""
     rest = [word for word in arguments if word != FLAG]
     with _collected() as held:
         status = run(rest)

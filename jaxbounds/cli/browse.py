@@ -117,7 +117,6 @@ def show(
 
 
 def _papers(name: str, imports: Imports) -> tuple[Paper, ...]:
-    """Return the papers that may have the code (such as "multihead.S6"); () if it is no code."""
     first = name.replace(" ", ".").partition(".")[0]
     return load_papers(imports, patterns=[first]) if re.search(r"[A-Z]", name) else ()
 
@@ -129,7 +128,6 @@ def _statements(
     imports: Imports,
     kind: Kinds,
 ) -> tuple[tuple[Statement, ...], dict[str, Paper]]:
-    """Return the statements that a name selects, and a dict from each paper's id to the paper."""
     if explained:
         carriers = {s.id: s for paper, code in explained for s, _ in carrying(paper, code)}
         return tuple(carriers.values()), {}
@@ -143,13 +141,11 @@ def _statements(
 
 
 def _legend(shown: Text, paper: Paper) -> Text:
-    """Return explanations of the codes, such as "S6", in a text; `show` prints them last."""
     text = legend(shown.plain, paper)
     return Text("\n").append_text(text) if text else text
 
 
 def _shown(statement: Statement) -> dict[str, Any]:
-    """Return the hypotheses of a statement, and the file and line of its declaration."""
     names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
     return {"hypotheses": to_json(names), "written_in": declaration(statement)}
 
@@ -212,7 +208,6 @@ def errata(
 
 
 def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
-    """Return a copy of the paper with the errata of the classes `kinds`, and no statements."""
     errata = tuple(e for e in paper.errata if not kinds or e.kind in kinds)
     return dataclasses.replace(paper, statements=(), errata=errata)
 

@@ -126,12 +126,10 @@ def certify(
 
 
 def _jobs(out: Path) -> Path:
-    """Return a temporary folder for the jobs of a queue."""
     return Marked(out).scratch("jobs")
 
 
 def _crosscheck(selection: Selection, out: Path, seconds: float, jobs: int, on: On) -> int:
-    """Compare measurements in float64 with ball arithmetic, and print the differences."""
     try_to_write(out)
     found: list[Crosscheck] = []
     given = {"seconds": seconds, "on": on, "jobs": jobs, "folder": _jobs(out)}

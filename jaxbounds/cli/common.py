@@ -32,7 +32,7 @@ class Plain(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield the segments between the control characters of a text."""
+        """Yield the segments of a text, with escapes in place of its control characters."""
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=printable(part.text))
 

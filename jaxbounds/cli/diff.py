@@ -62,9 +62,7 @@ def changes(before: Forms, after: Forms, /) -> Iterator[Change]:
 
     A form is one version of a claim: printed, corrected or sharpened.
 
-    Args:
-        before: a dictionary from (id of a statement, name of a form) to the verdict of run A.
-        after: a dictionary from (id of a statement, name of a form) to the verdict of run B.
+    Each argument maps (id of a statement, name of a form) to a verdict.
     """
     for key in [*after, *(key for key in before if key not in after)]:
         a, b = before.get(key), after.get(key)
@@ -97,7 +95,6 @@ def _change(a: Verdict | None, b: Verdict | None) -> tuple[What, str, str] | Non
 
 
 def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
-    """Return the verdicts of a folder, and the settings of their run."""
     forms = {(v.id, v.form): v for found in verdicts_in(path).values() for v in found}
     if not forms:
         raise Refused(

@@ -13,7 +13,6 @@ _FIGURE = re.compile(r"(?i)(?:(?P<paper>\w+) )?(?P<kind>fig(?:ure|\.)?|table) ?(
 
 
 def _named(label: str) -> set[str]:
-    """Return the numbers of the figures in a label: "Figures 1 to 3" gives 1, 2 and 3."""
     found = re.fullmatch(r"(Figure|Table)s? (\d+)(\(\w\))?(?: to (\d+))?", label)
     if found is None:
         return set()
@@ -23,12 +22,7 @@ def _named(label: str) -> set[str]:
 
 
 def drawing(paper: str, item: str, /) -> list[Experiment]:
-    """Return the experiments of a paper that draw a figure or a table.
-
-    Args:
-        paper: the id of one of the shipped papers.
-        item: "Figure 1", "Figure 1(a)" or "Table 1".
-    """
+    """Return the experiments of a shipped paper that draw a figure or table, such as "Table 1"."""
     own = (e for e in experiments().values() if e.id.split(".")[0] == paper)
     return [e for e in own if item in _named(e.label)]
 
@@ -36,8 +30,7 @@ def drawing(paper: str, item: str, /) -> list[Experiment]:
 def about_figure(name: str, /) -> Iterator[Text]:
     """Yield the commands that draw a figure, or the reason why no command draws it.
 
-    Args:
-        name: "multihead Figure 2", or "Figure 2" for all papers that have one.
+    The name is "multihead Figure 2", or "Figure 2" for all papers that have one.
 
     Raises:
         Refused: if no paper has a figure of that name.

@@ -19,24 +19,19 @@ _ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
 
 
 class _Held(io.StringIO):
-    """A text in memory that looks like a terminal, so that the parser prints in colour."""
-
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream = stream
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the wrapped output stream."""
         return self._stream.encoding
 
     def isatty(self) -> bool:
-        """Tell whether the stream that this object replaces is a terminal."""
         return self._stream.isatty()
 
 
 def _is_framed(part: str) -> bool:
-    """Return whether a part of a help text has its own line breaks, as a frame with options."""
     return any(line.startswith((" ", "\x1b", "│", "╭", "╰")) for line in part.splitlines())
 
 

@@ -52,7 +52,7 @@ this number is larger, the library mistakes more small violations for rounding.
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """Return a function from a paper's name to files that state the saved claim.
+    """Read a saved claim; return a function from a new paper's name to the paper's files.
 
     Raises:
         Refused: if the file holds no saved claim, or the claim has no readable code. The error also
@@ -81,12 +81,6 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
 
 
 class _Told:
-    """A checked saved claim: each part of the claim is a name, a number, a literal or a set.
-
-    Attributes:
-        code: the code of the two sides, as the file has it, for the user to read.
-    """
-
     def __init__(self, saved: Mapping[str, Any], line: Mapping[str, Any]) -> None:
         self.code = _definitions(line["code"])
         self._line = line
@@ -115,7 +109,6 @@ class _Told:
             )
 
     def files(self, name: str) -> dict[str, str]:
-        """Return a dictionary from the name of each file of a new paper to the file's text."""
         ratio, line, best = self._ratio, self._line, self._best
         sizes = {key for size in self._sizes for key in size}
         take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'
@@ -144,12 +137,6 @@ class _Told:
 
 
 def _definitions(code: Any) -> str:
-    """Return the code of the two sides, if each line of the code is an import or a definition.
-
-    Raises:
-        Refused: if the code is not Python, or if one of its lines is neither an import nor a
-            definition.
-    """
     try:
         tree = ast.parse(code)
     except (SyntaxError, MemoryError, RecursionError) as problem:
@@ -182,11 +169,6 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _names(which: str, names: Any) -> list[str]:
-    """Return the names of entries and sizes unchanged, if all names are Python identifiers.
-
-    Raises:
-        Refused: if the name of an entry or a size is not an identifier.
-    """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise Refused(
@@ -197,11 +179,6 @@ def _names(which: str, names: Any) -> list[str]:
 
 
 def _size(size: Mapping[str, Any]) -> dict[str, float]:
-    """Return the sizes of an instance: a dictionary from names to finite numbers.
-
-    Raises:
-        Refused: if a size is not a finite number, or a name is not an identifier.
-    """
     _names("a size", size)
     for name, value in size.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
@@ -210,11 +187,6 @@ def _size(size: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _literal(value: Any) -> Any:
-    """Return a value of JSON unchanged, if its `repr` is a Python literal.
-
-    Raises:
-        Refused: if a number in the claim is infinite or NaN.
-    """
     if isinstance(value, dict):
         return {name: _literal(entry) for name, entry in value.items()}
     if isinstance(value, list):

@@ -56,12 +56,7 @@ ITEMS = jb.Items(
 
 
 def files_of(name: str, source: Source, /) -> dict[str, str]:
-    """Return the text of each file of a paper's folder.
-
-    Args:
-        name: the id of the paper.
-        source: the title and the numbered items of the paper's LaTeX source.
-    """
+    """Return the text of each file of a paper's folder."""
     entries = "".join(map(_entry, source.items))
     proved = (item for item in source.items if item.kind.lower().startswith(PROVED))
     first = next(proved, next(iter(source.items), None))
@@ -76,7 +71,6 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
 
 def _name_of(item: Item | None) -> str:
-    """Return an item's id without the paper's id; "thm1" if the argument is None."""
     return item.id.partition(".")[2] if item else "thm1"
 
 

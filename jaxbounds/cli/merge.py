@@ -1,4 +1,4 @@
-"""`jaxbounds merge`: join the shards of a run or sweep into one."""
+"""`jaxbounds merge`: join the parts of a run or sweep that ran separately."""
 
 from typing import Annotated
 

@@ -24,12 +24,6 @@ NAME = "room"
 
 
 def _paper_id(folder: Path) -> str:
-    """Return the id of the paper in a folder: the folder's name.
-
-    Raises:
-        Refused: if the name cannot be the name of a Python package, or a module or paper has this
-            name.
-    """
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise Refused(
@@ -87,7 +81,6 @@ def new(
 
 
 def _from_source(folder: Path, name: str, source: Path) -> int:
-    """Write the folder of a new paper from its LaTeX."""
     from jaxbounds.cli.listed import files_of
     from jaxbounds.papers.latex import items_in
 
@@ -107,7 +100,6 @@ def _refuse_taken(folder: Path) -> None:
 
 
 def _write(folder: Path, name: str, texts: Mapping[str, str]) -> None:
-    """Write all files of a new folder, or none if an error occurs; print the next step."""
     partial = folder.with_name(f".{name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     try:

@@ -91,7 +91,6 @@ def _can_draw() -> bool:
 
 
 def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
-    """Write a figure into a folder, in the file formats that the files' endings name."""
     import matplotlib.pyplot
 
     matplotlib.use("Agg")
@@ -106,13 +105,7 @@ def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
 def print_result(
     experiment: Experiment, dataset: "xarray.Dataset", /, *, verbose: bool = False
 ) -> None:
-    """Print which of the paper's claims a result reproduces, then the text stored in the result.
-
-    Args:
-        experiment: the experiment that made the result.
-        dataset: the result.
-        verbose: whether to print the numbers of reproduced claims, too.
-    """
+    """Print which of the paper's claims a result reproduces, then the text stored in the result."""
     console = console_for_output()
     console.print(f"{experiment.id}  {experiment.label}: {experiment.title}", markup=False)
     claims = experiment.claims(dataset)

@@ -39,5 +39,4 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
 
 
 def _is_complete(row: Coverage) -> bool:
-    """Tell whether a primitive (an operation of JAX) has every kind of rule in the table."""
     return all(getattr(row, column) for column in COLUMNS)

@@ -1,7 +1,6 @@
 """A cache of the output of `list`, `show` and `errata`; it is valid until the library changes.
 
-The commands `list`, `show` and `errata` only read declarations, but loading JAX takes a second or
-two.
+Without the cache, each of these commands would load JAX, which takes a second or two.
 """
 
 import contextlib
@@ -36,7 +35,6 @@ def _file(arguments: Sequence[str]) -> Path | None:
 
 
 def _is_kept(arguments: Sequence[str]) -> bool:
-    """Tell whether the output depends only on the library, not on files that arguments name."""
     if arguments[0] not in COMMANDS:
         return False
     return not any(
@@ -46,10 +44,7 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 
 
 def recall(arguments: Sequence[str], /) -> str | None:
-    """Return the text that a command with these arguments printed before.
-
-    The function returns None if the printed text is unknown, or depends on more than the library.
-    """
+    """Return the text that a command with these arguments printed before, or None."""
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None
     content = read_signed(file)  # None for an incomplete or changed file
@@ -57,8 +52,6 @@ def recall(arguments: Sequence[str], /) -> str | None:
 
 
 class _Both:
-    """Standard output, with a copy of its text."""
-
     def __init__(self) -> None:
         self.out, self.copy = sys.stdout, io.StringIO()
 
@@ -66,7 +59,6 @@ class _Both:
         return getattr(self.out, name)
 
     def write(self, text: str, /) -> int:
-        """Write a text to standard output, and to the copy for the cache."""
         self.copy.write(text)
         return self.out.write(text)
 

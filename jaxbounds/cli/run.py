@@ -37,7 +37,6 @@ Run an experiment: compute its data, draw its figure, and test the paper's claim
 
 
 def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a configuration, with the fields of nested parts by dotted paths."""
     for field in fields(config):
         value = getattr(config, field.name)
         if is_dataclass(value):
@@ -130,7 +129,6 @@ class Asked(NamedTuple):
 
 
 def _help(experiment: Experiment) -> None:
-    """Print the options of all experiments, and the fields of this experiment's configuration."""
     presets = ", ".join(["default", *experiment.presets])
     general = ["--preset NAME", "--seed INT", "--precision highest|high|default", "--out FOLDER"]
     general += ["--import MODULE", "--verbose"]
@@ -189,7 +187,6 @@ def _check(experiment: Experiment, options: Options) -> None:
 
 
 def _asked(experiment: str, flags: tuple[str, ...]) -> Asked:
-    """Return the request of `jaxbounds run EXPERIMENT FLAGS`."""
     given = [flag for flag in flags if flag not in ("-h", "--help")]
     prog = f"jaxbounds run {experiment}"
     options, rest = tyro.cli(Options, args=given, return_unknown_args=True, prog=prog)

@@ -39,13 +39,7 @@ more often.
 
 
 class Screen:
-    """The output of a run on the screen: rows in the order of the statements, and the progress.
-
-    Args:
-        console: the console for the rows of verdicts; progress goes to standard error.
-        names: the ids of the statements to judge.
-        every: show every row, not only the rows with verdicts that differ from the record.
-    """
+    """The output of a run on the screen: rows in the order of the statements, and the progress."""
 
     def __init__(self, console: Console, names: Sequence[str], *, every: bool = True) -> None:
         self._console, self._names, self._every = console, list(names), every
@@ -110,8 +104,6 @@ class Screen:
 
 
 class _Left(ProgressColumn):
-    """The text of the remaining time, updated also while one slow statement is judged."""
-
     max_refresh = 0.5
 
     def __init__(self, screen: Screen) -> None:
@@ -119,7 +111,6 @@ class _Left(ProgressColumn):
         self._screen = screen
 
     def render(self, task: Task) -> Text:  # noqa: ARG002 (the screen knows its task)
-        """Return the words for the remaining time, as the progress line shows them."""
         return Text(self._screen.left())
 
 
@@ -133,19 +124,7 @@ def show(
     record: bool = False,
     durations: int = 0,
 ) -> None:
-    """Judge the statements, print the verdicts as they come, and then publish them.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    Args:
-        run: the verification that the command runs.
-        console: the console that prints the table of verdicts.
-        every: print every row; a run of up to `FEW` forms prints every row in any case.
-        verbose: also print notes that change no verdict: random instances that were left out, and
-            ratios that differ from the record.
-        record: write the worst ratios and values into the records of the papers.
-        durations: how many of the slowest statements to name at the end.
-    """
+    """Judge the statements, print the verdicts as they come, and then publish them."""
     few = sum(len(s.forms) for s in run.selection.statements) <= FEW
     every, verbose = every or few, verbose or few
     _judge(run, console, every)
@@ -168,10 +147,6 @@ def show(
 
 
 def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
-    """Yield names of forms and errata, which may contain codes (short names such as S6).
-
-    A form is one version of a claim: printed, corrected or sharpened.
-    """
     yield from ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
     chosen = {s.id for s in run.selection.statements}
     for paper in run.selection.papers:
@@ -180,7 +155,6 @@ def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
 
 
 def _judge(run: Verification, console: Console, every: bool) -> None:
-    """Judge the statements, and print verdicts as they come, until the end or an interruption."""
     screen = Screen(console, [s.id for s in run.selection.statements], every=every)
     if run.kept:
         were = "statement was" if len(run.kept) == 1 else "statements were"
@@ -198,7 +172,6 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
 
 
 def _times(kept: Mapping[str, Kept]) -> str:
-    """Return the stored verdicts' first and last time, and up to `FEW` names of statements."""
     times = sorted(one.when for one in kept.values())
     span = times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
     more = f" and {len(kept) - FEW} more" if len(kept) > FEW else ""
@@ -208,10 +181,6 @@ def _times(kept: Mapping[str, Kept]) -> str:
 def _summarize(
     run: Verification, console: Console, changed: Sequence[str], aside: Iterable[str]
 ) -> None:
-    """Print the findings on each paper, the unexpected verdicts and values, and the main errata.
-
-    A verdict or value is unexpected if it differs from the paper's stored records.
-    """
     verdicts, papers = run.verdicts, run.selection.papers
     chosen = {s.id for s in run.selection.statements}
     whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]
@@ -242,14 +211,12 @@ def _summarize(
 
 
 def _notes(run: Verification) -> Iterator[str]:
-    """Yield remarks on verdicts: random instances left out, ratios that differ from the record."""
     yield from left_out(v for v in run.verdicts if v.as_expected)
     if not run.options.seed and not run.options.thorough:
         yield from drifted(run.verdicts, run.selection.papers)
 
 
 def _say_where(run: Verification, published: bool, console: Console) -> None:
-    """Print the folder of the results, and the command to type next."""
     files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
     if published:
         console.print(f"written to {run.folder.path}: {files}")
@@ -275,7 +242,6 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
 
 
 def _slowest(run: Verification, count: int) -> Iterator[str]:
-    """Yield a line for each of the slowest statements, with the seconds that it took."""
     seconds = {name: verdicts[0].seconds for name, verdicts in run.done.items()}
     for name in sorted(seconds, key=lambda name: -seconds[name])[: max(0, count)]:
         yield f"{seconds[name]:8.2f} s  {name}"

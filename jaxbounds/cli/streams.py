@@ -1,8 +1,8 @@
 """Standard streams that may be closed or full, and text without control characters.
 
-If writing to a stream fails, the command still completes its work. The command drops all text for a
-stream that is closed. If a stream accepts no more text (for example on a full disk), the command
-drops the rest of its output, and its exit status reports the loss.
+If writing to a stream fails, the command still completes its work. If a stream accepts no more text
+(for example on a full disk), the command drops the rest of its output, and its exit status reports
+the loss.
 """
 
 import contextlib
@@ -21,12 +21,7 @@ Users' scripts may test for this number, so a larger number would break these sc
 
 
 def say(text: object, /, *, errors: bool = True) -> None:
-    """Print a line without control characters, on standard error or standard output.
-
-    Args:
-        text: the line, which may hold words of a file or a statement.
-        errors: print the line on standard error instead of standard output.
-    """
+    """Print a line without control characters, on standard error or standard output."""
     print(printable(str(text)), file=sys.stderr if errors else sys.stdout, flush=errors)
 
 

@@ -115,10 +115,6 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """Write a draft erratum for each failing form without a recorded verdict; yield the paths.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-    """
     wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
     for paper in run.selection.papers:
         found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))

@@ -1,9 +1,7 @@
 """`jaxbounds verify --watch`: judge statements again while the user edits their code.
 
 Each round is a new process, so that no old code stays in memory. A round judges a statement again
-if the statement's code changed (see `jaxbounds show ID --code`). A round also judges a statement
-again if other code changed, a file that the statement read, or a folder that the statement listed.
-All rounds share the environment of the command.
+if its code changed, a file that it read, or a folder that it listed.
 """
 
 import contextlib
@@ -58,8 +56,6 @@ class Round(NamedTuple):
 
     Attributes:
         digests: a dictionary from each statement to the digest of its judged code.
-        stamps: the stamps of the watched files, which show whether a file has changed.
-        status: the exit status of this round of judging.
         depends: a dictionary from each statement to the files other than code that it read.
     """
 
@@ -80,30 +76,22 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """Return the dependencies other than files of code, since a separate digest covers the code."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 
 
 def _places(depends: Iterable[Depends]) -> set[Path]:
-    """Return the files to watch, including absent files, and the folders that the code listed."""
     found = {key: Path(place) for one in depends for key in one if (place := place_of(key))}
     return {file for key, file in found.items() if key.startswith("names") or not file.is_dir()}
 
 
 def _imported(imports: Iterable[str]) -> set[Path]:
-    """Return the Python files that `--import` names, including files that cannot be loaded."""
     paths = [Path(where).resolve() for where in imports]
     return {f for path in paths for f in (path.rglob("*.py") if path.is_dir() else [path])}
 
 
 def judge_changed(watched: Watched, before: Round, /) -> Round:
-    """Judge the statements whose code changed.
-
-    Args:
-        watched: the statements that the watch judges, and its options.
-        before: the results of the previous round of judging.
-    """
+    """Judge the statements whose code changed."""
     stamps = stamps_of(_imported(watched.imports))
     try:
         selection = selected(watched.patterns, imports=watched.imports, kinds=watched.kinds)
@@ -167,9 +155,6 @@ def keep_watching(watched: Watched, /) -> int:
     """Judge the statements, and judge them again after each change, until Ctrl-C.
 
     Return the exit status of the last round.
-
-    Args:
-        watched: the statements and options of the watch.
     """
     last = Round({}, {}, 0)
     try:

@@ -1,11 +1,8 @@
 """Search for a closed form of a constant: formulas from PSLQ that fit its certified digits.
 
-PSLQ is an algorithm that finds integer relations. The module `relations` tries rational numbers,
-and products of rational powers of small primes, pi, e and logarithms. The module `relations` also
-tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to degree 6. The field
-`ClosedForm.chance` estimates how likely a formula of this simplicity agrees with a random number. A
-small chance suggests that the formula is right for the number, and not that the number is the
-supremum.
+PSLQ is an algorithm that finds integer relations. The field `ClosedForm.chance` estimates how
+likely a formula of this simplicity agrees with a random number. A small chance suggests that the
+formula is right for the number, and not that the number is the supremum.
 """
 
 from collections.abc import Mapping
@@ -98,7 +95,6 @@ def closed_form(
 
 
 def _agrees(value: Any, x: Any, known: int, between: tuple[str, str] | None, mp: Any) -> bool:
-    """Tell whether a value lies in `between`; if `between` is None, whether it agrees with x."""
     if between is not None:
         # The decimals of an enclosure are rounded outward, so their last digits differ.
         return bool(mp.mpf(between[0]) <= value <= mp.mpf(between[1]))

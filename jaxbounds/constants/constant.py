@@ -282,10 +282,6 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """Find the least C with lhs <= C rhs for a statement that runs in Python, outside of JAX.
-
-    The search tries random moves, because a statement in plain Python has no gradients.
-    """
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
@@ -297,7 +293,6 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the kind of supremum, a key of `MEANING`; None if only slopes can tell the kind."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -308,8 +303,6 @@ def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where |
 
 
 class _Settling:
-    """A loop of climbs (ascents of lhs/rhs) from further starts, until the constant is settled."""
-
     def __init__(
         self,
         problem: Problem,
@@ -323,7 +316,6 @@ class _Settling:
         self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
-        """Search for larger lhs/rhs until the constant is settled or the time is over."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
@@ -343,7 +335,6 @@ class _Settling:
         return found, best
 
     def others(self, points: list[Point], *, until: float) -> list[Point]:
-        """Raise lhs/rhs from one starting instance of each kind; return the improved instances."""
         top, more = max(p.ratio for p in points), list[Point]()
         for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
             if time.process_time() > until:
@@ -356,7 +347,6 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Tell whether a point of `more` may replace the best point, and must be certified."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
@@ -367,7 +357,6 @@ class _Settling:
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
-        """Yield starting instances: one of each kind, some at extreme scales, then the rest."""
         ordered = sorted(points, key=lambda p: -p.ratio)
         known = [p.instance for p in ordered[:2]]
         kinds = further(self.problem, known, self.fresh(), seed=seed)
@@ -376,10 +365,6 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Raise lhs/rhs from starting instances of all kinds, some of them at extreme scales.
-
-        If the best ascent of lhs/rhs ended at a kink, the method also runs CMA-ES, a random search.
-        """
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
         seed = self.seed + 1000 * (number + 1)

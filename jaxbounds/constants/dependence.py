@@ -42,7 +42,7 @@ class Exponent:
 
 
 def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
-    """Return the names of the sizes' numbers (such as "T") with several values, all positive."""
+    """Return the axes (numbers such as "T") that have several values in the sizes, all positive."""
     values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
     return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 
@@ -93,7 +93,6 @@ def dependence(
 
 
 def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
-    """Return the largest |y_a - y_b| over rows x_a, x_b of x that differ only in column j."""
     others = [tuple(np.delete(row, j)) for row in x]
     return max(float(np.ptp(y[[o == mine for o in others]])) for mine in set(others))
 

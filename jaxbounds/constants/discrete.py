@@ -2,8 +2,8 @@
 
 On a finite set the ratio lhs/rhs has no slopes. If time allows, the search measures every point. If
 the set has too many points, many chains of moves start from random draws and raise the ratio
-lhs/rhs. The chains' largest ratio counts as attained only if several rounds end at this ratio and
-no neighbour of the best point has a larger ratio.
+lhs/rhs. The largest ratio counts as attained only if several rounds end at it, and no neighbour of
+the best point has a larger ratio.
 """
 
 import time
@@ -69,7 +69,6 @@ class Settled(NamedTuple):
     """The largest ratio lhs/rhs that the search found over finite sets.
 
     Attributes:
-        point: the instance with the largest ratio lhs/rhs found.
         every: whether the search measured all points of the finite sets.
         doubt: the reason why another point may have a larger ratio lhs/rhs; empty if no reason is
             known.
@@ -87,8 +86,6 @@ def is_discrete(problem: Problem, /) -> bool:
 
 
 class _Wide:
-    """A function that measures lhs/rhs of many instances in one batch, by a compiled program."""
-
     def __init__(self, problem: Problem, batch: int) -> None:
         self.size = problem.size
         self.bench = Bench(problem.statement, batch, UNKEPT)
@@ -108,7 +105,6 @@ class _Wide:
 
 
 def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
-    """Measure lhs/rhs at all points and return the best point; None if measuring takes too long."""
     sets = all_points(problem.statement, problem.size)
     count = sets.cardinality(problem.size) if sets else None
     if sets is None or count is None or count > MOST:
@@ -144,7 +140,6 @@ def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
 
 
 def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool) -> Instance:
-    """Return the instance with the largest lhs/rhs among a point and its neighbours."""
     batch, _ = pool.of_size(0)
     leaves, structure = jax.tree.flatten(point)
     spread = jax.tree.leaves(batch)
@@ -166,12 +161,7 @@ def settled(
 ) -> Settled | None:
     """Return the best point over finite sets; None if no point meets the hypotheses.
 
-    Args:
-        problem: the inequality at one size, a problem for which `is_discrete` is true.
-        pool: the random draws and the results of earlier searches.
-        budget: the budget of further random draws.
-        seed: the seed of all random draws.
-        until: the value of `time.process_time()` at which the search stops.
+    The search stops when `time.process_time()` reaches `until`.
     """
     batch, _ = pool.of_size(0)
     like = take(batch, 0)

@@ -48,12 +48,8 @@ This step reveals relative gains down to 1e-30; a larger step misses more small 
 class Ratio:
     """The ratio lhs/rhs of a problem, as a function of instances of floats or of intervals.
 
-    Args:
-        problem: the inequality to maximise, at one size.
-        instance: any instance of the problem's size.
-        seconds: the processor time in seconds after which an enclosure stops with `Undecided`.
-        project: whether to project an instance onto the hypotheses first, as the search for the
-            constant does.
+    An enclosure stops with `Undecided` after `seconds` of processor time. If `project` is true, the
+    function first projects an instance onto the hypotheses.
     """
 
     def __init__(
@@ -101,11 +97,8 @@ class Ratio:
     def __call__(self, instance: Instance, reading: Reading = "exact") -> arb:
         """Enclose the ratio lhs/rhs at an instance.
 
-        Args:
-            instance: an instance whose floats are numbers or balls (intervals).
-            reading: the meaning of a float constant in the program: "exact" for this number alone,
-                "ulp" for nearby reals too. Only an enclosure with "ulp" certifies digits of the
-                constant.
+        Under the reading "ulp" a float constant of the program also means nearby reals. Only an
+        enclosure with "ulp" certifies digits of the constant.
 
         Raises:
             Undecided: if ball arithmetic cannot decide a hypothesis or a side, or the time is over.
@@ -131,7 +124,6 @@ class Ratio:
 
 
 def _all_met(ways: list[Any]) -> bool:
-    """Tell whether all hypotheses certainly hold, on every path through the program."""
     flags = [flag for *_, named in ways for flag in named]
     table = [as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag) for flag in flags]
     return all(np.all(values == 1) for values in table)
@@ -165,12 +157,8 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
     the absolute slope in a flat direction. The estimated gain is zero in a direction along which
     the ratio falls on both sides of the point.
 
-    Args:
-        ratio: the ratio lhs/rhs as a function of instances; the function projects an instance
-            first.
-        point: a stationary point of the ratio lhs/rhs in float64.
-        directions: directions in which the values of the point move, as columns, of shape (k, k).
-        bent: the curvature -d^2 log(ratio) along each direction, of shape (k,).
+    The columns of `directions` are k directions of moves, shape (k, k). The array `bent` holds -d^2
+    log(ratio) along each direction.
     """
     with precision(BITS):
         values, step = [arb(v) for v in point.values], arb(STEP)

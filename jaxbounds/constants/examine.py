@@ -93,7 +93,6 @@ class Best(NamedTuple):
     """The point with the largest ratio lhs/rhs, and the certified facts about this point.
 
     Attributes:
-        point: the point (instance) with the largest ratio lhs/rhs.
         ball: an interval around lhs/rhs at the point; None if ball arithmetic could not run.
         reason: the reason why the ball (enclosing interval) or the slopes of lhs/rhs are missing.
         gain: the further relative gain of the ratio lhs/rhs that slopes predict; None if it is
@@ -123,12 +122,7 @@ def examined(
 ) -> AtSize:
     """Return the finding about the best of the polished points, certified as far as possible.
 
-    Args:
-        problem: the inequality to maximise, at one size.
-        points: the instances that `polished` returned after the ascents of lhs/rhs.
-        until: the value of `time.process_time()` after which no point is certified.
-        seed: the seed of the random neighbours that the search compares with a point.
-        snap: whether to round coordinates, and to continue from a better neighbour.
+    The function certifies no point after `time.process_time()` reaches `until`.
     """
     return said(problem, best_of(problem, points, until=until, seed=seed, snap=snap), points)
 
@@ -155,7 +149,6 @@ def best_of(
 
 
 def _extent(point: Point) -> float:
-    """Return the largest |log|x|| of a point's nonzero entries x, a measure of extreme scales."""
     size = np.abs(flat(point.instance))
     return float(np.max(np.abs(np.log(size[size > 0])), initial=0.0))
 
@@ -214,12 +207,7 @@ def said(
 ) -> AtSize:
     """Describe the supremum of lhs/rhs at one size, from the point with the largest ratio.
 
-    Args:
-        problem: the inequality, for instances of one size.
-        best: the point with the largest ratio, as `best_of` returned it.
-        points: all points, among which the function counts the points with the best ratio lhs/rhs.
-        where: the kind of supremum (a key of `MEANING`) if the caller knows it; if None, the best
-            point decides.
+    The argument `where` is a key of `MEANING`; if it is None, the best point decides.
     """
     point, far, ball = best.point, best.far, best.ball
     top = (far.ratio if far else ball) if ball is not None else None
@@ -255,7 +243,6 @@ def said(
 
 
 def _end(ball: Any, which: int) -> str:
-    """Return the lower (0) or upper (1) end of an interval; infinite if too large for `Decimal`."""
     end = decimal_bounds(ball)[which]
     try:
         return str(end) if Decimal(end).is_finite() else ("-inf", "inf")[which]
@@ -270,25 +257,11 @@ def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]
 
 
 def _plain(problem: Problem, point: Point) -> dict[str, Any]:
-    """Return a point's instance with lists of numbers in place of arrays."""
     given = dict(problem.put(point.instance))
     return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), given)
 
 
 class _Confirmed(NamedTuple):
-    """A point (an instance that a climb reached) and the point's certified ratio lhs/rhs.
-
-    Attributes:
-        point: the point (instance) with the largest certified ratio lhs/rhs.
-        ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
-        ball: the ball (enclosing interval) of lhs/rhs at the point; None if ball arithmetic gives
-            none.
-        reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball
-            (interval).
-        beyond: the largest float ratio of a point without a ball (interval), if this ratio exceeds
-            `ball`.
-    """
-
     point: Point
     ratio: Any
     ball: Any
@@ -297,7 +270,6 @@ class _Confirmed(NamedTuple):
 
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
-    """Certify lhs/rhs at points in order, and return the point with the largest certified ratio."""
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
@@ -334,7 +306,6 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
 
 
 def _key(point: Point) -> bytes:
-    """Return a key for a point; two points have equal keys if their instances agree bit by bit."""
     rest = [str(leaf) for leaf in jax.tree.leaves(point.instance) if not is_float(leaf)]
     return flat(point.instance).tobytes() + repr(rest).encode()
 
@@ -343,14 +314,12 @@ def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
     """Return the points with corrected ratios, where float ratios proved to be only rounding.
 
     If both sides are near zero, an ascent of lhs/rhs follows rounding errors, and its float ratio
-    is meaningless. The function replaces the meaningless float ratio by the ratio from ball
-    arithmetic.
+    is meaningless. The ratio from ball arithmetic replaces it.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """Return the float64 ratio if the interval `ball` contains it; else the ball's midpoint."""
     middle = float(ball.mid())
     if not np.isfinite(middle) or ball.contains(ratio):
         return ratio
@@ -359,11 +328,6 @@ def _within(ratio: float, ball: Any) -> float:
 
 
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
-    """Return the point at the given values of the coordinates, rounded to float64.
-
-    The values of the coordinates come from a climb (ascent of lhs/rhs) in ball arithmetic. If the
-    rounded instance violates a hypothesis, the function returns `point` itself.
-    """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
     ratio = float(problem.ratios([instance])[0])
@@ -372,20 +336,17 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Enclose lhs/rhs at a nearby kink (no derivative); None if the interval is below `ball`."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether lhs/rhs, in the interval `ball`, exceeds the limit by more than rounding."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether a rise of lhs/rhs along a scale exceeds rounding, or agrees with its slope."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -395,9 +356,9 @@ def _at_the_end(
 ) -> tuple[Any, float]:
     """Enclose lhs/rhs at the end of a scale, and bound how far the supremum lies above this value.
 
-    Far along the scale, float64 may be too coarse to compute by how much other coordinates can
-    still raise lhs/rhs. If the ratio at `point` is near the limit, the function instead uses `own`,
-    the gain of lhs/rhs that other coordinates allow at `point`.
+    Far along the scale, float64 may not resolve the gain of lhs/rhs from other coordinates. If the
+    ratio at `point` is near the limit, the function instead uses `own`, the gain of lhs/rhs that
+    other coordinates allow at `point`.
     """
     if not far.settled:
         return far.certain, far.left
@@ -417,7 +378,6 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Return a reason if lhs/rhs still rises at instances with the largest float64 numbers."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
@@ -427,7 +387,6 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 
 def _still(best: Best) -> str:
-    """Return the reason why it is undecided whether lhs/rhs rises further with a scale, or ""."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:
@@ -455,7 +414,6 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Return a closed form of the largest lhs/rhs if its digits and kind of supremum are sure."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None
@@ -473,7 +431,6 @@ def _closed(
 
 
 def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point:
-    """Round the numbers of an instance; lhs/rhs may lose at most the fraction `cost`."""
     at_once = 1 if problem.statement.host else MOST
 
     def judge(instances: list[Instance]) -> np.ndarray:

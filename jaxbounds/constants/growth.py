@@ -49,7 +49,7 @@ The search tests whether a rise up to this value follows a power of the scale. I
 larger, the search tests larger rises.
 """
 BEFORE = (-16, -8, 0, 8)
-"""The binary logarithms of those scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
+"""The binary logarithms of the scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
 STEADY, STEADY_FAR = 0.98, 0.9
 """The ratio lhs/rhs counts as unbounded if its last local exponent is at least this fraction of
 each earlier local exponent. The fraction is STEADY up to scale 2^100, and STEADY_FAR for larger
@@ -65,8 +65,7 @@ class Growth(NamedTuple):
         certain: the ratio lhs/rhs at the largest accepted scale, with balls (intervals) for the
             program's constants.
         left: the relative change of the ratio lhs/rhs between the last two scales.
-        settled: whether `left`, the relative change of the ratio between the last two scales, is
-            below 1e-12.
+        settled: whether `left` is below 1e-12.
         endless: whether the ratio lhs/rhs grows without bound along the scale. The ratio counts as
             unbounded if its local exponents d log(ratio)/d log(scale), or d log(ratio)/d
             log(log(scale)), do not decay.
@@ -86,7 +85,6 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Tell if the last slope of log(lhs/rhs) is positive and >= `keeps` times the previous two."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 
@@ -106,11 +104,8 @@ def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
 def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     """Describe lhs/rhs along a scale; return None unless the ratio is largest at the last scale.
 
-    Args:
-        value: a function that returns the ratio lhs/rhs at the scale 2^m. The function's arguments
-            are m and "exact" (each float constant means its own value) or "ulp" (it also means
-            nearby reals). The function raises `Undecided` or `NotSupported` if ball arithmetic
-            gives no ratio.
+    The call `value(m, reading)` returns lhs/rhs at the scale 2^m. It raises `Undecided` or
+    `NotSupported` if ball arithmetic gives no ratio.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)
@@ -144,7 +139,6 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """Measure lhs/rhs at scales above 2^100, while the balls (intervals) of lhs/rhs are narrow."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:
@@ -174,7 +168,7 @@ def _farther(
 
 
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
-    """Tell whether the distance of lhs/rhs from its last value is a power of the scale, near 1."""
+    """Tell whether, at scales near 1, the difference `end` - lhs/rhs is a power of the scale."""
     try:
         lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):

@@ -1,9 +1,8 @@
 """Raise lhs/rhs without derivatives (climb), for statements that run in plain Python.
 
-A move changes a float by a share of its size; the shares range from 1 down to the last digits.
-Other moves change whole arrays, or all floats in a random direction. For an integer, a climb
-(ascent of lhs/rhs) tries the values that random instances have there. The climb also tries nearby
-integers if the statement declares a set of integers.
+A move changes a float by a share of its size; the shares range from 1 down to the last digits. For
+an integer, a climb (ascent of lhs/rhs) tries the values that random instances have there. The climb
+also tries nearby integers if the statement declares a set of integers.
 """
 
 import time
@@ -86,12 +85,7 @@ class Whole(NamedTuple):
 
 
 class HostClimber:
-    """A search that raises lhs/rhs: it changes an instance slightly, and measures it again.
-
-    Args:
-        problem: the problem whose ratio lhs/rhs the climber maximises.
-        draws: random instances of one size, stacked along a leading axis.
-    """
+    """A search that raises lhs/rhs: it changes an instance slightly, and measures it again."""
 
     def __init__(self, problem: Problem, draws: Instance, /) -> None:
         self.problem = problem
@@ -133,7 +127,6 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Try all moves of one relative length, then the sum of the accepted moves; repeat."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:
@@ -146,7 +139,6 @@ class HostClimber:
         return here
 
     def _along(self, here: Place, step: np.ndarray, until: float) -> Place:
-        """Move the instance by a step, or by its negative; double the step while lhs/rhs rises."""
         for sign in (1.0, -1.0):
             length, start = sign, here
             while time.process_time() < until and np.any(step):
@@ -218,7 +210,6 @@ class HostClimber:
         return isinstance((statement.over or {}).get(name), Integers)
 
     def _whole(self, here: Place, until: float) -> Place:
-        """Set each integer in turn to the value with the largest lhs/rhs, until none is larger."""
         for _ in range(SWEEPS):
             before = here.ratio
             for whole in self.wholes(here.instance):

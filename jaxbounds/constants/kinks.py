@@ -1,10 +1,8 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
 Near a kink the ratio lhs/rhs is the minimum of several smooth functions (pieces). Linear programs
-find the smooth functions that meet at a kink. For each smooth piece, the search stores a point at
-which the ratio lhs/rhs equals the piece. Newton's method, in ball arithmetic with slopes in
-float64, finds the point at which the smooth functions are equal. Each further step of Newton's
-method gives more digits of the kink.
+find the smooth functions that meet at a kink. Newton's method, in ball arithmetic with slopes in
+float64, finds the point at which the smooth functions are equal.
 """
 
 from collections.abc import Callable
@@ -135,11 +133,6 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Return the point at which all active smooth pieces are equal, and the last step's size.
-
-    The function returns None if Newton's method finds no point at which the smooth pieces are
-    equal.
-    """
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

@@ -19,7 +19,6 @@ Later digits are rounded, so a larger number would trust wrong digits.
 
 
 def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
-    """Return the closed form, or "", of a constant divided by powers of its sizes (T, d)."""
     assert found.closed is not None
     with localcontext(prec=50):
         value = Decimal(found.low)
@@ -76,10 +75,7 @@ def _fitted(
 
 
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """Return a nonzero vector that is orthogonal to every row, if such vectors form a line.
-
-    If the space of vectors orthogonal to every row does not have dimension one, the result is None.
-    """
+    """Return a nonzero vector orthogonal to every row; None unless such vectors form a line."""
     rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
     for column in range(columns):
         rank = len(pivots)
@@ -103,12 +99,7 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
 
 
 def law(found: Sequence[AtSize], exponents: Sequence[Exponent], /) -> str:
-    """Return a formula for the constant in the axes ("sqrt(T d)"); empty if no formula fits.
-
-    Args:
-        found: the constant C at each size.
-        exponents: the exponents of the axes, each within a millionth of a multiple of 1/2.
-    """
+    """Return a formula for the constant in the axes ("sqrt(T d)"); empty if no formula fits."""
     if not all(f.closed for f in found):
         return ""
     powers = halves(exponents)

@@ -69,8 +69,7 @@ class Limit(NamedTuple):
         ratio: the ratio lhs/rhs at the largest accepted scale: a lower estimate of the supremum.
         certain: the ratio lhs/rhs at the largest accepted scale, with balls (intervals) for the
             program's constants.
-        settled: whether `left`, the relative change of the ratio between the last two scales, is
-            below 1e-12.
+        settled: whether `left` is below 1e-12.
         endless: whether the ratio lhs/rhs grows without bound along the scale. If `settled` and
             `endless` are both False, the search does not know the limit of the ratio.
         left: the relative change of the ratio lhs/rhs between the last two scales.
@@ -96,7 +95,6 @@ _ball = np.frompyfunc(lambda x: arb(float(x)), 1, 1)
 
 
 def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
-    """Yield the families (paths of instances) through a point, each with the name of its limit."""
     leaves, structure = jax.tree.flatten_with_path(point.instance)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     given = [np.asarray(leaf) for _, leaf in leaves]
@@ -140,7 +138,6 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
 
 
 def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
-    """Yield tuples with an exponent for each array: 1 (it grows), -1 (it shrinks) or 0."""
     every: Iterable[tuple[int, ...]]
     if arrays <= JOINTLY:
         every = itertools.product((1, -1, 0), repeat=arrays)
@@ -157,7 +154,6 @@ class Look(NamedTuple):
     """The float64 ratios lhs/rhs of one family (path of scaled instances) at the scales `LOOKS`.
 
     Attributes:
-        family: the index of the family (path of scaled instances).
         high: the largest ratio lhs/rhs at the measured scales.
         first: the instance at the smallest scale with the ratio `high`.
         last: the ratio at the largest scale; `high` if float64 overflows before the largest scale.
@@ -200,7 +196,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the scaled family along which lhs/rhs certainly rises highest; None without one."""
+    """Return the path of scaled instances on which lhs/rhs certainly rises highest, or None."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]

@@ -39,11 +39,7 @@ def has_cma() -> bool:
 
 
 def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> Any:
-    """Find a step t along p that satisfies the weak Wolfe conditions, by bisection.
-
-    Returns:
-        The step t, and the value and the slope at x + t p; None if no step is found.
-    """
+    """Find a step t along p that satisfies the weak Wolfe conditions, by bisection, or None."""
     low, high, t, fall = 0.0, np.inf, 1.0, float(g @ p)
     for _ in range(60):
         there, slope = loss(x + t * p)
@@ -58,14 +54,7 @@ def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> 
 
 
 def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.inf) -> np.ndarray:
-    """Minimise by BFGS with weak Wolfe conditions, until no step makes the loss smaller.
-
-    Args:
-        loss: the function that the search minimises.
-        x: the starting point of the minimisation, of shape (n,).
-        steps: the largest number of steps of the minimisation.
-        until: the value of `time.process_time()` at which the minimisation stops.
-    """
+    """Minimise by BFGS with weak Wolfe conditions, until no step makes the loss smaller."""
     f, g = loss(x)
     inverse, fresh = np.eye(len(x)), True
     for _ in range(steps):
@@ -96,11 +85,7 @@ def bundled(
 
     If as many smooth pieces meet as there are coordinates, the steps are Newton steps.
 
-    Args:
-        loss: the function that the method minimises.
-        x: the starting point of the minimisation, of shape (n,).
-        radius: half the side of the first trust region, a cube.
-        until: the value of `time.process_time()` at which the minimisation stops.
+    The first trust region is a cube with half side `radius`.
     """
     f, g = loss(x)
     cuts, before = [(x, f, g)], np.inf
@@ -132,13 +117,8 @@ def bundled(
 def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -> Any:
     """Return the step within a cube that minimises the largest of the cuts (linear functions).
 
-    Args:
-        cuts: the point, value and slope of each cut (linear bound).
-        x: the middle of the trust region, which is a cube.
-        f: the value of the minimised function at x. The function lowers a cut (linear bound) that
-            exceeds f at x until the cut equals f at x. If f is None, the function leaves all cuts
-            unchanged.
-        radius: half the side of the trust region, which is a cube.
+    The function lowers a cut that exceeds f at x until the cut equals f there. If f is None, the
+    function changes no cut.
 
     Returns:
         The step, the predicted decrease below f (below the first cut if f is None), and the
@@ -173,12 +153,8 @@ def by_cma(
 ) -> np.ndarray:
     """Return the best point that CMA-ES finds.
 
-    Args:
-        losses: a function that takes points of shape (m, n) and returns losses of shape (m,).
-        x: the start, of shape (n,).
-        spread: the first standard deviation of the draws of CMA-ES.
-        seed: the seed of the random draws of the search.
-        until: the value of `time.process_time()` at which the search stops.
+    The function `losses` takes points of shape (m, n) and returns losses of shape (m,). The first
+    draws have the standard deviation `spread`.
 
     Raises:
         ModuleNotFoundError: if cma is absent; the message has the command that installs it.

@@ -1,11 +1,9 @@
 """Search for the largest ratio lhs/rhs of a statement in plain Python, without gradients.
 
-The search describes its result by a word; "rising" means that a larger ratio lhs/rhs may exist. The
-word is "rising" if a move of any length leads to a nearby instance with a larger ratio lhs/rhs. The
-word is also "rising" if the ratio lhs/rhs stays equally large while entries grow or shrink without
-end. The word is "rising", too, if an integer of the instance has a value that is rare among random
-instances. The word is "rising", too, if the ratio lhs/rhs falls when the last digits of the entries
-change.
+The search calls its result "rising" if a larger ratio lhs/rhs may exist. Reasons are a nearby
+instance with a larger ratio, and entries that can grow or shrink without end at an equal ratio.
+Other reasons are an integer with a value that is rare among random instances, and a ratio that
+depends on the last digits of the entries.
 """
 
 import time
@@ -90,18 +88,11 @@ def settled_on_host(
 ) -> tuple[list[Point], str]:
     """Search for large lhs/rhs; return the best points, and a reason to expect larger ratios.
 
-    Args:
-        problem: the inequality and the size of its instances; its statement is plain Python.
-        draws: random instances of one size, stacked along a leading axis.
-        starts: instances that meet the hypotheses, from which the ascents of lhs/rhs begin.
-        fresh: a function that returns further random instances (draws).
-        seed: the seed of all random draws.
-        until: the value of `time.process_time()` at which the search stops.
+    The search stops when `time.process_time()` reaches `until`.
 
     Returns:
         The points, largest ratio lhs/rhs first, and a reason why another instance may have a larger
-        ratio than the first point. The reason for doubt is an empty text if the search finds no
-        such reason.
+        ratio; the reason is empty if the search finds none.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
@@ -147,7 +138,6 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Return a reason if too few starts were tried, or too few led to the best lhs/rhs; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
@@ -165,7 +155,6 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """Put a point without doubts first; return all points, and the doubt about the first point."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
@@ -226,7 +215,6 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Return a reason if lhs/rhs may be larger at an integer that was never drawn; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
@@ -251,18 +239,12 @@ def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool])
 
 
 def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
-    """Tell whether lhs/rhs falls if another value that the sampler draws replaces an integer."""
     others = climber.values_of(place.instance, whole)
     worst = place.ratio * (1 - SAME)
     return any(climber.tried(place.instance, whole, v).ratio < worst for v in others)
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return "", or the reason why the ratio lhs/rhs may be a limit that no instance attains.
-
-    A reason is an entry far beyond all draws, or a scaling without end that does not reduce
-    lhs/rhs.
-    """
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
@@ -270,7 +252,6 @@ def _far_out(climber: HostClimber, place: Place) -> str:
         return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
-        """Tell whether the projection onto the hypotheses moves the entries `mine` back."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
     for i, way in enumerate(climber.out(place.instance)):
@@ -290,7 +271,6 @@ def _far_out(climber: HostClimber, place: Place) -> str:
 
 
 def _groups(x: np.ndarray, sizes: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield masks of the entries to scale: each nonzero entry, each array, and all entries."""
     index, start = np.arange(len(x)), 0
     groups = [index == i for i in index[:COORDINATES]]
     for size in sizes:

@@ -49,10 +49,8 @@ class Point(NamedTuple):
     Tied coordinates are coordinates that move together.
 
     Attributes:
-        instance: the instance at which the climb (ascent of lhs/rhs) ended.
         ties: the coordinates that move together (see `snapping.Ties`).
         values: one value for each set of coordinates that move together, of shape (k,).
-        ratio: the ratio lhs/rhs at the instance.
         kind: a word for the kind of instance from which the ascent of lhs/rhs started.
         stalled: whether the ascent by slopes ended at a kink of lhs/rhs.
     """
@@ -70,12 +68,7 @@ def at(
 ) -> Point:
     """Return an instance as a `Point`, with its groups of equal coordinates and its ratio lhs/rhs.
 
-    Args:
-        problem: the inequality to maximise, at one size.
-        instance: the instance to convert to a vector.
-        tolerance: the largest distance, relative to the largest entry of a leaf, at which two
-            entries are tied.
-        basis: the basis of the coordinates; None means that each entry is a coordinate.
+    Two entries of a leaf are tied if they differ by at most `tolerance` times its largest entry.
     """
     instance = problem.put(instance)
     ties, values = tied(instance, tolerance, basis)
@@ -89,7 +82,7 @@ def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
 
 
 def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return, for each value, the root mean square of the instance's array that holds the value."""
+    """Return for each value the root mean square of the array that holds the value."""
     scale = np.ones(len(values))
     ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
     moving, x = ties.signs != 0, values[ties.labels]
@@ -112,11 +105,7 @@ def _climbed(
     until: float,
     scaling: Scaling = _by_value,
 ) -> tuple[Instance, bool]:
-    """Raise log(lhs/rhs) by BFGS in scaled coordinates; if BFGS stops at a kink, move along it.
-
-    Returns:
-        The instance at which the ascent of lhs/rhs ended, and whether the ascent stopped at a kink.
-    """
+    """Raise log(lhs/rhs) by BFGS in scaled coordinates; if BFGS stops at a kink, move along it."""
     scale, loss = _relative(problem, ties, values, instance, scaling)
     with np.errstate(all="ignore"):
         found = scipy.optimize.minimize(
@@ -130,8 +119,6 @@ def _climbed(
 
 
 def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
-    """Raise lhs/rhs by BFGS in the logarithms of |values|, which keeps signs; return the point."""
-
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         moved = values * np.exp(np.clip(w, -300, 300))
         score, slope = problem.slope(moved, ties, instance)
@@ -152,7 +139,6 @@ def _relative(
     instance: Instance,
     scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
-    """Return a scale for each value, and the loss -log(lhs/rhs) as a function of value / scale."""
     scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -165,7 +151,6 @@ def _relative(
 
 
 def _finer(problem: Problem, point: Point, until: float) -> Point:
-    """Refine a point at a kink by linear programs over the smooth pieces that meet there."""
     ties, values = tied(point.instance, 0.0)
     if not 0 < len(values) <= LARGEST:
         return point
@@ -190,14 +175,8 @@ def polished(
 
     Each start is tried with several sets of tied (equal) coordinates.
 
-    Args:
-        problem: the problem whose ratio lhs/rhs the ascents maximise.
-        starts: instances that meet the hypotheses, the most promising first.
-        until: the value of `time.process_time()` after which no further ascent begins. The ascent
-            from the first start begins even after this time.
-        snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
-        reach: a known ratio lhs/rhs. If an ascent from a start reaches this ratio, the function
-            tries no further ties (equal coordinates) for the start.
+    If an ascent reaches the known ratio `reach`, the function tries no further ties for its start.
+    After `time.process_time()` reaches `until`, no ascent begins, except the first.
     """
     found: list[Point] = []
     for kind, start in starts:

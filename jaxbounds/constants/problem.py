@@ -95,13 +95,8 @@ def unflat(instance: Instance, vector: Any, /) -> Instance:
 class Problem:
     """The log of lhs/rhs of one inequality at one size, as a function of free coordinates.
 
-    Attributes:
-        statement: the statement with only one of its forms (inequalities).
-        form: the name of the form (version of the claim).
-        size: the shapes.
-        bench: the object that computes both sides at an instance.
-        rounding: a dict from an instance's bits to the ratio lhs/rhs from ball arithmetic, for
-            instances with a float ratio that proved too large.
+    The dict `rounding` maps an instance's bits to lhs/rhs from ball arithmetic, for instances with
+    a float ratio that proved too large.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
@@ -171,7 +166,6 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return an array: log(lhs/rhs), then 1 if all hypotheses hold (else 0), then slopes."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )

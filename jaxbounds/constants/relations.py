@@ -30,8 +30,6 @@ class Relation(NamedTuple):
     """An integer relation between a number x and named numbers.
 
     Attributes:
-        text: the formula that the relation gives for the number x.
-        numbers: the integer coefficients of the relation between the numbers.
         basis: the basis (the named numbers) of the relation.
         value: a function that takes an mpmath context and returns the formula's value.
     """
@@ -54,11 +52,6 @@ def named(name: str, mp: Any, /) -> Any:
 
 
 def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
-    """Return the factors of a product of positive powers as texts.
-
-    The first text is the product of all integer factors. The last text is the square root of the
-    product of all bases with the exponent 1/2.
-    """
     number, root = 1, 1
     words, roots = list[str](), list[str]()
     for base, exponent in powers:
@@ -90,9 +83,7 @@ def product_text(powers: Sequence[tuple[str, Fraction]], /) -> str:
 def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
     """Return as text a sum of integer multiples, divided by an integer ("(1 + 2 pi)/4").
 
-    Args:
-        terms: pairs of an integer and the name of a number; the empty name stands for the number 1.
-        under: the denominator.
+    The empty name stands for the number 1.
     """
     words = ""
     for times, name in terms:
@@ -119,7 +110,6 @@ def polynomial_text(coefficients: Sequence[int], x: str = "x", /) -> str:
 
 
 def _quadratic_text(relation: Sequence[int], x: Any) -> str:
-    """Return as text the root of a polynomial of degree 2 that is nearest to the number x."""
     a, b, c = relation
     square, sign = b * b - 4 * a * c, "+" if 2 * a * x + b > 0 else "-"
     root = max(k for k in range(1, 200) if square % (k * k) == 0)
@@ -135,8 +125,6 @@ def _quadratic_text(relation: Sequence[int], x: Any) -> str:
 
 
 def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
-    """Return a function that computes, in an mpmath context, a polynomial's root near a number."""
-
     def value(mp: Any) -> Any:
         at = mp.mpf(near)
         for _ in range(8):
@@ -166,11 +154,8 @@ def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
 def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterator[Relation | None]:
     """Yield for each basis (list of named numbers) the formula for x that PSLQ finds, or None.
 
-    Args:
-        x: a positive number with the precision of the mpmath context `mp`.
-        known: the number of decimal digits of x that are known.
-        numbers: integers whose logarithms the bases also contain.
-        mp: the mpmath context.
+    The number x has `known` certain decimal digits. The bases also contain the logarithms of
+    `numbers`.
     """
     limits = {"tol": mp.mpf(10) ** (2 - known), "maxcoeff": HIGHEST, "maxsteps": 20_000}
     found = mp.pslq([x, mp.mpf(1)], **limits)
@@ -211,7 +196,6 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
 
 
 def _product(x: Any, names: Sequence[str], limits: dict[str, Any], mp: Any) -> Relation | None:
-    """Write a number as a product of rational powers of named numbers; None if PSLQ finds none."""
     if not mp.log(x):
         return None
     found = mp.pslq([mp.log(x), *(mp.log(named(name, mp)) for name in names)], **limits)

@@ -51,7 +51,6 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
 
 
 def _number(word: str) -> float | None:
-    """Return the int or the finite float that a word stands for; None for any other word."""
     if word.isdecimal():
         return int(word)
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
@@ -125,7 +124,6 @@ def _memory() -> float:
 
 
 def _largest(jaxpr: Any) -> int:
-    """Return the bytes of the largest array in a program and in all programs inside it."""
     found = 0
     for eqn in jaxpr.eqns:
         for variable in eqn.outvars:

@@ -30,11 +30,6 @@ class Basis(NamedTuple):
     """A change of basis: a coordinate is an entry of x, or a pair's mean or half difference.
 
     The entries are x_i = own_i y_i + other_i y_(partner_i), where y are the coordinates.
-
-    Attributes:
-        own: the factor of the coordinate y_i in the entry x_i, of shape (n,).
-        other: the factor of the partner's coordinate in x_i, of shape (n,).
-        partner: for each entry, the index of the other entry of its pair, of shape (n,).
     """
 
     own: Any
@@ -53,10 +48,7 @@ class Basis(NamedTuple):
 class Ties(NamedTuple):
     """Coordinates that are signed copies of fewer values: y_i = signs_i * values_(labels_i).
 
-    Attributes:
-        signs: the factor -1, 0 or 1 of each coordinate, of shape (n,).
-        labels: for each coordinate, the index of its value in `values`, of shape (n,).
-        basis: the basis in which the coordinates y describe the entries x.
+    Each sign is -1, 0 or 1.
     """
 
     signs: Any

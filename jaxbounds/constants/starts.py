@@ -1,8 +1,7 @@
 """Choose the instances from which the search begins to raise lhs/rhs.
 
 The first starting instances are random draws, and later ones are changed instances. Each function
-in `KINDS` changes known instances in one way (kind). `further` yields the most promising changed
-instances of each kind.
+in `KINDS` changes known instances in one way (kind).
 """
 
 import itertools
@@ -54,7 +53,6 @@ def _changed(instance: Instance, change: Callable[[np.ndarray], Any]) -> Instanc
 
 
 def _middle(leaf: np.ndarray) -> float:
-    """Return the geometric mean of the nonzero absolute values in a leaf."""
     sizes = np.abs(leaf[leaf != 0])
     return float(np.exp(np.mean(np.log(sizes)))) if len(sizes) else 1.0
 
@@ -195,12 +193,6 @@ class Fresh:
     """A source of unused random draws: first the draws of a pool, then new draws.
 
     A new random instance traces and runs the samplers again, which may take longer than an ascent.
-
-    Args:
-        problem: the inequality to maximise, at one size.
-        pool: the random instances drawn so far.
-        budget: the budget for new draws after the source has returned all draws of the pool.
-        seed: the seed of the order of random instances (draws), and of new draws.
     """
 
     def __init__(self, problem: Problem, pool: Pool, budget: Budget, seed: int, /) -> None:
@@ -208,7 +200,6 @@ class Fresh:
         self._left = self._shuffled(pool)
 
     def _shuffled(self, pool: Pool) -> list[Instance]:
-        """Return the random instances of the pool in random order."""
         drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
         order = np.random.default_rng([self.seed, 5]).permutation(sum(map(length, drawn)))
         batch = concatenate(drawn) if drawn else {}
@@ -229,13 +220,7 @@ def further(
 ) -> Iterator[Start]:
     """Yield starts of the search (random and changed instances), the best of each kind first.
 
-    Args:
-        problem: the inequality at its size.
-        known: the known instances with the largest ratios lhs/rhs. The function yields changed
-            copies of these instances.
-        fresh: random instances. The function yields these random instances, and changed copies of
-            them.
-        seed: the seed of the random changes; another seed gives other starts.
+    The starts are the instances `fresh`, and changed copies of `known` and `fresh`.
     """
     rng = np.random.default_rng([seed, 7])
     found = [list(_best(problem, "drawn", fresh, rng))]
@@ -251,7 +236,6 @@ def further(
 def _best(
     problem: Problem, kind: str, instances: Sequence[Instance], rng: np.random.Generator
 ) -> Iterator[Start]:
-    """Yield the best instance of a kind (way to make instances), and some other valid instances."""
     ratios = problem.ratios(instances)
     counts = np.flatnonzero(ratios > 0)
     if not len(counts):

@@ -32,7 +32,6 @@ class Answer(NamedTuple):
     """The decision of a run at the paper's settings (full size) about one claim of a figure.
 
     Attributes:
-        claim: the text of the paper's claim.
         answer: "yes" if the run confirmed the claim, "NO" if the run refuted it, else "open".
         number: a text with the measured numbers that decided the claim.
     """
@@ -48,13 +47,9 @@ class RecordedRun:
 
     Attributes:
         date: the day on which the run began ("2026-11-27").
-        version: the version of the library that made the run.
-        jax: the version of JAX that made the run.
-        seed: the random seed of the run.
         machine: a text that describes the machine, such as "2 CPU cores".
         cpu_seconds: the seconds of processor time of the whole command.
         settings: a line of text about the data set and the sizes that the run used.
-        config: the whole configuration of the run.
         claims: for each claim about the figure, whether the run confirmed it; in the figure's
             order.
     """

@@ -22,7 +22,6 @@ PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 
 
 def _from_file(file: Path) -> ModuleType:
-    """Import a module or package from its file, under a name that no other module has."""
     package = file.name == "__init__.py"
     name = (file.parent.name if package else file.stem).replace(".", "_")
     known = getattr(sys.modules.get(name), "__file__", None)
@@ -51,7 +50,6 @@ def _from_file(file: Path) -> ModuleType:
 
 
 def _import(where: str) -> ModuleType:
-    """Import a module by name, file or folder; a file can import modules of its own folder."""
     path = Path(where)
     if not (path.is_dir() or where.endswith(".py")):
         if "" not in sys.path:
@@ -78,10 +76,6 @@ def _import(where: str) -> ModuleType:
 
 
 def _by_name(name: str, where: str) -> ModuleType:
-    """Import a module by name.
-
-    For a package that defines no `PAPER`, import the package's module `statements` too.
-    """
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
@@ -141,7 +135,6 @@ def load_module(where: str, /) -> ModuleType:
 
 
 def _load_own(where: str) -> ModuleType:
-    """Import a user's module, and note which files the import executes, to detect later changes."""
     _refresh()
     with collecting(), recording.watching(_load_own.__code__, loading=True):
         module = _import(where)
@@ -150,7 +143,6 @@ def _load_own(where: str) -> ModuleType:
 
 
 def _folder_of(module: ModuleType) -> Path | None:
-    """Return the folder of a paper's records; a one-file paper has it beside its file."""
     if not getattr(module, "__file__", None):
         return None
     file = Path(str(module.__file__)).resolve()

@@ -43,7 +43,6 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
 
 
 def _distinct(names: Iterable[str]) -> list[Paper]:
-    """Load the papers that modules or files define, each once even if several paths name it."""
     papers, seen = list[Paper](), set[str]()
     for where in names:
         file = str(Path(where).resolve()) if Path(where).exists() else where
@@ -58,7 +57,6 @@ def _distinct(names: Iterable[str]) -> list[Paper]:
 
 
 def _now(name: str, known: Container[str]) -> str:
-    """Return the present id of a statement or experiment; warn if the caller gave an old id."""
     now = current_id(name)
     if name in known or now == name:
         return name
@@ -96,10 +94,7 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
 def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement, ...]:
     """Return the statements whose checks test a given function of the library.
 
-    Args:
-        statements: the statements to search.
-        name: the tested function's full name, or the end of this name
-            ("linear_bounds.lemma_3_4_explicit").
+    The argument `name` is the tested function's full name, or the end of this name.
 
     Raises:
         Refused: if no statement tests the function; the message names tested functions of similar
@@ -121,7 +116,6 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
     """Return the statements whose ids match a pattern.
 
     A pattern may be an id, the beginning of an id up to a dot or a dash, or a shell pattern.
-
 
     Raises:
         Refused: if a pattern matches no id; the message names the nearest ids.
@@ -163,10 +157,6 @@ def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
 
     The pattern is compared with the part of an id after the paper's id: with the whole part, with
     its beginning, or as a shell pattern. The pattern may also be a statement's label.
-
-    Args:
-        papers: the papers that the user's files define.
-        pattern: the pattern without the paper's id, such as "one" for the statement "mine.one".
     """
     every = [s for paper in papers for s in paper.statements]
     rest = lambda s: s.id.removeprefix(f"{s.paper}.")

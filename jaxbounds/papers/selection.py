@@ -1,7 +1,4 @@
-"""Select statements by ids, patterns, files or papers, or as `Statement` objects.
-
-Another process can load the selected statements by their ids.
-"""
+"""Select statements by ids, patterns, files or papers, or as `Statement` objects."""
 
 import fnmatch
 from collections.abc import Iterable, Sequence
@@ -72,10 +69,7 @@ class Catalogue(NamedTuple):
         return known.get(name) or find_statement(name, imports=self.imports)
 
     def absolute(self) -> "Catalogue":
-        """Return the catalogue (the papers in which ids are searched) with absolute paths.
-
-        A process in another working directory can use the returned catalogue.
-        """
+        """Return the catalogue with absolute paths, for a process in another working directory."""
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return self._replace(imports=tuple(map(whole, self.imports)))
 
@@ -85,7 +79,6 @@ class Selection(NamedTuple):
 
     Attributes:
         papers: the papers of the selected statements; the tuple may hold further papers.
-        statements: the selected statements, in the order of the papers.
         catalogue: the papers that another process must load to find the statements by their ids.
         parts: the patterns and kinds by which the caller chose the statements; empty if the caller
             chose all.
@@ -102,7 +95,6 @@ def _is_file(name: str | Path) -> bool:
 
 
 def _at_hand(statements: Sequence[Statement]) -> list[Paper]:
-    """Make a paper object for each statement that the user gave without a paper."""
     ids = dict.fromkeys(s.paper for s in statements)
     of = lambda name: tuple(s for s in statements if s.paper == name)
     return [Paper(id=name, title=name, statements=of(name)) for name in ids]
@@ -114,12 +106,6 @@ def _is_shipped(statement: Statement) -> bool:
 
 
 def _in_full(patterns: Sequence[str], own: Sequence[Paper]) -> list[str]:
-    """Replace each pattern without a paper's id by full statement ids of the papers in `own`.
-
-    Args:
-        patterns: ids of statements, beginnings of ids, or shell patterns such as "*.cor1.*".
-        own: the papers that the user's files define.
-    """
     known = {*PAPERS, *(paper.id for paper in own)}
     found = list[str]()
     for one in patterns:

@@ -1,4 +1,4 @@
-"""Base class of the sets: it draws, moves, projects, tests, lists and parametrises points."""
+"""Base class of the sets of arrays from which instances come."""
 
 import math
 from abc import ABCMeta, abstractmethod
@@ -32,8 +32,6 @@ class Chart(NamedTuple):
     Attributes:
         part: the name of the part of the set that the chart (map from coordinates) reaches; empty
             if it reaches the whole set.
-        lower: the least value of each coordinate of the chart.
-        upper: the greatest value of each coordinate of the chart.
         point: the function that maps coordinates of shape (k,) to a point of the set.
     """
 
@@ -68,7 +66,7 @@ def agrees(x: Any, value: Any) -> Any:
 
 
 def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draw signs on random entries and zero elsewhere; the number of signs is log-uniform."""
+    """Draw an array of 1, -1 and 0; the number of nonzero entries is log-uniform."""
     share, places = jax.random.split(key)
     return signs_at(
         jax.random.uniform(places, shape, minval=-1.0, maxval=1.0), jax.random.uniform(share)
@@ -76,7 +74,7 @@ def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
-    """Return signs and zeros; the argument `places` decides which entries are nonzero.
+    """Return an array of 1, -1 and 0; the argument `places` decides which entries are nonzero.
 
     Args:
         places: one random number in [-1, 1) for each entry of the array. An entry becomes 0 if its
@@ -98,9 +96,7 @@ class CarefulABC(Careful, ABCMeta):
 class Set(metaclass=CarefulABC):
     """A set of arrays; its shape and its numbers may be expressions of named sizes.
 
-    A set provides random points up to its boundary, a projection, a test of membership, extreme
-    points, nearby points for a search, and coordinates for proofs. Every method has an argument
-    `size`, a dict from the name of each size to a number.
+    Every method has an argument `size`, a dict from the name of each size to a number.
     """
 
     convex: ClassVar[bool] = True
@@ -121,11 +117,7 @@ class Set(metaclass=CarefulABC):
         return ()
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a random point of the set: an inner, boundary, extreme or sparse point.
-
-        The random key also decides whether the point is an inner, boundary, extreme or sparse
-        point.
-        """
+        """Draw a random point of the set: an inner, boundary, extreme or sparse point."""
         which, key = jax.random.split(key)
         laws = self._laws(self.shape_at(size), size)
         drawn = [law(own) for law, own in zip(laws, jax.random.split(key, len(laws)))]
@@ -249,11 +241,11 @@ class RefusedSet(Set):
 
     @classmethod
     def of(cls, problem: Exception, *given: Any, **named: Any) -> Set:
-        """Return the placeholder of a refused call; it ignores the arguments of the call."""
+        """Return a placeholder that raises `problem` when the library uses the set."""
         return cls(problem)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Raise the exception of the set's constructor, because a refused set has no shape.
+        """Raise the exception of the set's constructor.
 
         Raises:
             Exception: the exception of the set's constructor.
@@ -261,7 +253,7 @@ class RefusedSet(Set):
         raise self.problem
 
     def project(self, x: Any, size: Size) -> Any:
-        """Raise the exception of the set's constructor, because a refused set has no points.
+        """Raise the exception of the set's constructor.
 
         Raises:
             Exception: the exception of the set's constructor.
@@ -269,7 +261,7 @@ class RefusedSet(Set):
         raise self.problem
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Raise the exception of the set's constructor, because the set has no points.
+        """Raise the exception of the set's constructor.
 
         Raises:
             Exception: the exception of the set's constructor.
@@ -278,7 +270,7 @@ class RefusedSet(Set):
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Return a product's charts (maps from boxes): one for each choice of a chart for every set."""
+    """Return a product's charts (maps from boxes): one for each combination of the sets' charts."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

@@ -22,7 +22,6 @@ class Each(Set):
     count: int | str = "n"
 
     def __post_init__(self) -> None:
-        """Refuse a `one` that is not a set, and a `count` that is not a size or a whole number."""
         if isinstance(self.one, RefusedSet):
             raise self.one.problem
         if not isinstance(self.one, Set):
@@ -49,7 +48,6 @@ class Each(Set):
         return (self._rows(size), *self.one.shape_at(size))
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        """Return two functions that draw several points: independent points, or equal points."""
         split = lambda key: jax.random.split(key, shape[0])
         apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
         alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)
@@ -111,9 +109,6 @@ class Each(Set):
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Return charts (maps from coordinates to stacks of points).
-
-        A chart's coordinates are the coordinates of the first point, then those of the second
-        point, and so on.
 
         Raises:
             Refused: if the library knows no coordinates for the set `one`.

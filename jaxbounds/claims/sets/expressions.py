@@ -20,11 +20,6 @@ float."""
 
 
 def _power(base: float, exponent: float) -> float:
-    """Return a power, or refuse a power that is too large for a float.
-
-    Raises:
-        Refused: if the power exceeds MOST.
-    """
     if abs(base) > 1 and exponent > 0 and exponent * math.log2(abs(base)) > math.log2(MOST):
         raise Refused(f"power={base}**{exponent} exceeds {MOST:.0e}. Try a smaller exponent")
     return operator.pow(base, exponent)

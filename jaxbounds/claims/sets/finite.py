@@ -24,7 +24,6 @@ class Integers(Set):
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse `lo` or `hi` if it is neither a number nor an expression of sizes."""
         self._refuse(self.lo, self.hi)
 
     def _refuse_numbers(self, size: Size) -> None:

@@ -15,7 +15,7 @@ from jaxbounds.claims.sets.expressions import Size
 from jaxbounds.claims.sets.over import Over, refuse_other_sets
 
 NO_SIZES: Size = MappingProxyType({})
-"""The sizes of sets whose shapes consist of numbers."""
+"""No sizes: the default for sets whose shapes are numbers."""
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
 """Lengths of the first and the last steps of a search, relative to the norm of each array."""
@@ -26,12 +26,7 @@ _given: ContextVar[Iterator[Mapping[str, Any]] | None] = ContextVar("_given", de
 
 
 class Best(NamedTuple):
-    """The best point of a product of sets that a search found.
-
-    Attributes:
-        point: a dict with one entry for each set, under the set's key.
-        value: the value of the objective function at the best point.
-    """
+    """The best point that a search over sets found, and the objective's value there."""
 
     point: dict[str, Any]
     value: jax.Array
@@ -53,16 +48,9 @@ def best_point(
     runs projected gradient ascent from random points, from random points with one entry set to
     zero, and from extreme points. The ascent also starts from the best corner, if there are at most
     256 corners, and from `given`. The first two fifths of the steps have equal length; the later
-    steps shrink geometrically. The random key is fixed, so that equal arguments give equal values.
+    steps shrink geometrically. The random key is fixed: equal arguments give equal values.
 
-    Args:
-        objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
-        over: the sets, keyed by the names of the point's entries.
-        size: a dict from the names of sizes in the sets' shapes to numbers.
-        given: a further starting point of the search: a dict with a point of each set.
-        starts: the number of random points, and also of extreme points, from which the search
-            starts.
-        steps: the number of steps of the search from each starting point.
+    NaN values of the objective count as minus infinity. The point `given` is a further start.
     """
     safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)
     every = over.every(size)
@@ -110,8 +98,6 @@ def best_point(
 
 
 def _without_an_entry(points: Any) -> Any:
-    """Set one entry of each float array to zero; each point of the batch gets a different entry."""
-
     def without(leaf: Any) -> Any:
         entries = leaf[0].size
         if not jnp.issubdtype(leaf.dtype, jnp.floating) or entries < 2:
@@ -124,7 +110,6 @@ def _without_an_entry(points: Any) -> Any:
 
 
 def _split(point: Any) -> tuple[list[jax.Array], Any]:
-    """Return a point's float arrays, and the other data from which `_joined` rebuilds the point."""
     leaves, structure = jax.tree.flatten(point)
     floats = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
     return [x for x, moves in zip(leaves, floats) if moves], (leaves, floats, structure)
@@ -156,9 +141,8 @@ def supremum(
 
     The value is exact if the sets have at most 4096 points. Gradients with respect to variables
     that the function closes over are gradients at the maximiser found. If the left side of a
-    statement calls `supremum`, the statement must declare `estimates={"lhs": "below"}`. The
-    relation `=` is refused, because the search supports `<=` only; the refusal shows two claims to
-    write instead.
+    statement calls `supremum`, the statement must declare `estimates={"lhs": "below"}`. The library
+    refuses the relation `=`, because the search supports only `<=`.
 
     Args:
         function: the function that the search maximises. The function has a keyword argument for a
@@ -179,7 +163,6 @@ def _found(
     effort: tuple[int, int],
     side: str,
 ) -> jax.Array:
-    """Return the largest value that a search finds if `side` is "below", else the least value."""
     if not isinstance(over, Mapping):
         refuse_other_sets("over", over, list(inspect.signature(function).parameters))
     sets, sign = Over(over), 1 if side == "below" else -1
@@ -206,8 +189,8 @@ def infimum(
     """Estimate the infimum of a function over sets from above: a search finds a small value.
 
     See `supremum`. If the left side of a statement calls `infimum`, the statement must declare
-    `estimates={"lhs": "above"}`. The relation `=` is refused, because the search supports `>=`
-    only.
+    `estimates={"lhs": "above"}`. The library refuses the relation `=`, because the search supports
+    only `>=`.
 
     Args:
         function: the function whose infimum the search estimates. The function has a keyword
@@ -223,7 +206,6 @@ def infimum(
 
 @contextlib.contextmanager
 def _holding(variable: ContextVar[Any], value: Any) -> Iterator[Any]:
-    """Let a context variable hold a value in a `with` block."""
     token = variable.set(value)
     try:
         yield value
@@ -254,8 +236,7 @@ def at_points(points: Iterable[Mapping[str, Any]], /) -> Iterator[None]:
     """Evaluate suprema and infima in a `with` block at given points, without searches.
 
     Args:
-        points: the best points that `points_noted` collected from the function that the block
-            evaluates.
+        points: the points that `points_noted` collected.
     """
     with _holding(_given, iter(points)):
         yield

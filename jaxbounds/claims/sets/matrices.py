@@ -70,7 +70,6 @@ class Orthogonal(_OfMatrices):
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a shape that contains anything other than names of sizes and whole numbers."""
         self._refuse()
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -150,13 +149,11 @@ class SpectralBall(_OfMatrices):
     p: float = math.inf
 
     def __repr__(self) -> str:
-        """Return the Python call that makes the set, as text."""
         if self.p == 1:
             return f"Matrices({self.shape!r}, 'nuclear', {self.R!r})"
         return f"OperatorNorm({self.R!r}, {self.shape!r})"
 
     def __post_init__(self) -> None:
-        """Refuse an R that is not a number or an expression, and a p that is not 1 or infinity."""
         self._refuse(self.R)
         if self.p not in (1, math.inf):
             raise Refused(f"{self!r} has p={self.p!r}, expected 1 or infinity. Try p=1")
@@ -258,12 +255,11 @@ def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
 
 
 def _one_name(norm: Any) -> Any:
-    """Return the library's name of a norm: "nuclear" for the trace norm, else the given name."""
     return "nuclear" if norm == "trace" else norm
 
 
 _OF_EIGENVALUES = {"operator": math.inf, "nuclear": 1, "frobenius": 2}
-"""A dictionary from the name of each norm to p; the norm is the l_p norm of the eigenvalues."""
+"""Maps the name of each norm to p; the norm is the l_p norm of the eigenvalues."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +277,6 @@ class Symmetric(_OfMatrices):
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse a norm that is not "operator", "nuclear", "trace" or "frobenius"."""
         self._refuse(self.at_most)
         if _one_name(self.norm) not in _OF_EIGENVALUES:
             raise Refused(
@@ -457,7 +452,6 @@ class RowBalls(Set):
     over: Literal["max", "sum"] = "max"
 
     def __post_init__(self) -> None:
-        """Refuse an `over` that is neither "max" nor "sum"."""
         self._refuse(self.R)
         if self.over not in ("max", "sum"):
             raise Refused(

@@ -23,11 +23,6 @@ characters. A larger number lets the advice quote longer texts."""
 def refuse_other_sets(which: str, sets: Any, names: Sequence[str] = (), /) -> None:
     """Refuse sets that are not a dict from the name of each argument to a set.
 
-    Args:
-        which: the name of the argument that holds the sets, in messages.
-        sets: the value of the argument that holds the sets.
-        names: the names of the claim's entries, which the advice in the error message lists.
-
     Raises:
         TypeError: if `sets` is no dict; the message shows a dict with the sets of the caller.
     """
@@ -46,7 +41,6 @@ def refuse_other_sets(which: str, sets: Any, names: Sequence[str] = (), /) -> No
 
 
 def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
-    """Return every combination of points: one point of each set, stacked along a leading axis."""
     rows = np.array(list(itertools.product(*map(range, counts))), int).reshape(-1, len(counts))
     return {
         name: jax.tree.map(lambda leaf, at=at: np.asarray(leaf)[rows[:, at]], part)
@@ -57,9 +51,8 @@ def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
 class Over(Mapping[str, Any]):
     """A dict from the name of each entry of an instance to its set.
 
-    For an entry that is itself a dict of arrays, the set is a dict of sets. The product of the sets
-    is a set of instances. Two `Over` objects are equal if their sets are equal; an `Over` object is
-    hashable.
+    For an entry that is itself a dict of arrays, the set is a dict of sets. Two `Over` objects are
+    equal if their sets are equal; an `Over` object is hashable.
     """
 
     is_code = True

@@ -44,10 +44,6 @@ Sets = dict[str, Any]
 def sets_in(text: str, /) -> Sets:
     """Parse the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
 
-    Args:
-        text: the Python code of a dict from names of entries to the library's sets, or to dicts of
-            sets.
-
     Raises:
         Refused: if the text holds anything besides sets of the library, numbers, words and lists.
     """
@@ -84,7 +80,6 @@ def _set(node: ast.expr) -> Set:
 
 
 def _value(node: ast.expr) -> Any:
-    """Parse one argument of a set: a number, a word, a sequence of numbers and words, or a set."""
     match node:
         case ast.Constant(value=int() | float() | str()):
             return node.value

@@ -21,7 +21,6 @@ class Simplex(Set):
     total: Number = 1
 
     def __post_init__(self) -> None:
-        """Refuse a `total` that is neither a number nor an expression in the names of sizes."""
         self._refuse(self.total)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
@@ -51,7 +50,6 @@ class Simplex(Set):
         peaked = lambda k: total * jax.nn.softmax(3 * jax.random.normal(k, shape), axis=-1)
 
         def face(key: jax.Array) -> jax.Array:
-            """Draw rows with equal entries on a random set of coordinates and zero elsewhere."""
             which, first = jax.random.split(key)
             chosen = jax.random.bernoulli(which, 0.5, shape).astype(float)
             return normal(jnp.where(jnp.any(chosen > 0, -1, keepdims=True), chosen,

@@ -17,13 +17,10 @@ Scalar = Callable[[jax.Array, jax.Array], jax.Array]
 def on_spectrum(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> jax.Array:
     """Return V diag(f(values, parameter)) V^T for a symmetric matrix V diag(values) V^T.
 
-    The derivative is Daleckii and Krein's formula with divided differences of f. The slope
-    of f replaces the divided difference of two equal eigenvalues, so nothing is divided by zero.
+    The derivative is Daleckii and Krein's formula with divided differences of f. The slope of f
+    replaces the divided difference of two equal eigenvalues, so nothing is divided by zero.
 
-    Args:
-        function: f, a function of an eigenvalue and the parameter, applied entry by entry.
-        matrix: the matrix, of shape (d, d); the function uses its symmetric part.
-        parameter: the second argument of the function f, a number.
+    The function f acts entry by entry, and only the symmetric part of `matrix` counts.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     return (vectors * function(values, parameter)[None, :]) @ vectors.T
@@ -55,11 +52,6 @@ def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array
 
     The derivative is the formula with divided differences that `on_spectrum` describes. The formula
     needs f(0) = 0, or positive singular values.
-
-    Args:
-        function: f, a function of a singular value and the parameter, applied entry by entry.
-        matrix: the matrix whose singular values the function transforms, of shape (m, n).
-        parameter: the second argument of f, a number.
     """
     left, values, right = jnp.linalg.svd(matrix, full_matrices=False)
     return (left * function(values, parameter)[None, :]) @ right

@@ -33,7 +33,6 @@ _norm = lambda x, p: vector_norm(x.ravel(), p)
 
 
 def _length(x: Any, p: float) -> Any:
-    """Return the l_p norm of all entries of an array."""
     if modules(x) is np:
         return np.linalg.norm(x.ravel(), p) if x.size else np.float64(0.0)
     return _norm(x, p)
@@ -48,7 +47,6 @@ class Box(Set):
     shape: Shape = ()
 
     def __post_init__(self) -> None:
-        """Refuse ends and shapes unless they consist of numbers and expressions of sizes."""
         self._refuse(self.lo, self.hi)
 
     def _refuse_numbers(self, size: Size) -> None:
@@ -75,7 +73,6 @@ class Box(Set):
             inside = lambda k: jax.random.uniform(k, shape, minval=low, maxval=high)
 
             def partly(key: jax.Array) -> jax.Array:
-                """Draw about half of the entries at an interval's end, and the rest uniformly."""
                 a, b, c = jax.random.split(key, 3)
                 at_end = jax.random.bernoulli(a, 0.5, shape)
                 return jnp.where(at_end, self.extreme(b, size), inside(c))
@@ -94,11 +91,6 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                """Draw the point with all entries at the interval's finite end.
-
-                In 3 of 4 draws, the function then moves a few entries away from the interval's
-                finite end.
-                """
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
                 return origin + sign * jnp.abs(supports(support, shape)) * size
@@ -199,7 +191,6 @@ class Ball(Set):
     _words: ClassVar[str] = "<="
 
     def __post_init__(self) -> None:
-        """Refuse an R that is not a number or an expression, and p < 1."""
         self._refuse(self.R)
         if not self.p >= 1:
             raise Refused(f"{self!r} has p={self.p!r}, expected p >= 1. Try p=2")
@@ -361,7 +352,6 @@ class Signs(Set):
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a shape that contains anything other than names of sizes and whole numbers."""
         self._refuse(self.scale)
         if isinstance(self.scale, str) or not 0 < self.scale < math.inf:
             raise Refused(

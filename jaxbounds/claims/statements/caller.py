@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """A line of a Python file.
-
-    Attributes:
-        file: the path of the Python file.
-        line: the number of the line in the file, from 1.
-        module: the name of the Python module in the file.
-    """
+    """A line of a Python file: path of the file, number from 1, and name of the module."""
 
     file: str
     line: int
@@ -21,7 +15,7 @@ class Line(NamedTuple):
 
 
 DECLARES = ("jaxbounds.claims", "dataclasses", "contextlib", "functools")
-"""The modules whose functions declare a statement for their caller."""
+"""`caller` skips the frames of these modules, which declare statements for their callers."""
 ENGINE = frozenset(
     ("certification", "claims", "cli", "constants", "falsification", "ground", "papers", "programs",
      "pytest_plugin", "report", "runs", "testing")
@@ -32,8 +26,7 @@ ENGINE = frozenset(
 def caller() -> Line | None:
     """Return the line outside of the library that declares a statement; None if there is none.
 
-    A user's function may declare several statements. While a module is loaded, the result is the
-    module's top-level line that calls the user's function.
+    While a module loads, the result is its top-level line, even if a helper declares the statement.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _module(frame).startswith(DECLARES):
@@ -55,10 +48,7 @@ def _module(frame: types.FrameType) -> str:
 
 
 def _is_foreign(frame: types.FrameType) -> bool:
-    """Whether a frame belongs to the engine of the library, to Python or to an installed package.
-
-    The modules of the shipped papers do not count as modules of the engine.
-    """
+    """Whether a frame belongs to Python, an installed package or the library without its papers."""
     first, _, rest = _module(frame).partition(".")
     if first == "jaxbounds":
         return rest.partition(".")[0] in ENGINE or not rest

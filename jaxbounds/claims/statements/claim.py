@@ -49,14 +49,12 @@ cuts longer names. If this number of characters is larger, printed tables are wi
 
 
 def _refused(problem: Exception, *given: Any, **named: Any) -> Statement:
-    """Return a placeholder `Statement` for arguments of `claim` that the library refuses."""
     name = given[0] if given else named.get("id")
     twins = _twins_of(named.get("false", ()))
     return Statement.refused_as(problem, {**named, "id": name, "forms": twins})
 
 
 def _twins_of(false: Any) -> tuple[Form, ...]:
-    """Return a form for each twin (false variant of the claim); empty for ill-formed twins."""
     with contextlib.suppress(*REFUSALS):
         return tuple(Form(name=name) for name, _ in _named(false))
     return ()
@@ -204,7 +202,6 @@ def claim(
 
 
 def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return {name: infinity or 0}, the limit of the sizes; {} unless the sizes have one name."""
     names = {name for size in sizes for name in size}
     if len(names) != 1:
         return {}
@@ -215,11 +212,6 @@ def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:
-    """Return each twin (false variant of the claim) with its name; a repeated name gets a number.
-
-    Raises:
-        TypeError: if `false` is a single twin (false variant) and not a list.
-    """
     if callable(false) or not isinstance(false, Sequence | Mapping) or isinstance(false, str):
         raise TypeError(
             f"false={false!r:.60}: expected a list of wrong right sides of the claim. Try "
@@ -248,7 +240,6 @@ def _name_of(twin: Twin) -> str:
 
 
 def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
-    """Refuse a side that is no function or number, and a false variant without 1 or 2 sides."""
     refuse_other_side("error", error)
     refuse_other_arguments("error", error, known)
     for name, pair in pairs.items():

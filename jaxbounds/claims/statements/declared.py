@@ -15,7 +15,6 @@ EXAMPLES = {"hypotheses": 'lambda i, size: {"x > 0": jnp.all(i["x"] > 0)}'}
 
 @functools.cache
 def _fields(kind: type) -> dict[str, tuple[Any, Any]]:
-    """Return the type and the default of each field of a dataclass."""
     hints = get_type_hints(kind)
     return {field.name: (hints[field.name], field.default) for field in dataclasses.fields(kind)}
 
@@ -46,7 +45,6 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _said(hint: Any) -> str:
-    """Return a type in plain words, such as "a tuple of Form"."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return "one of " + ", ".join(map(repr, inner))
@@ -64,10 +62,7 @@ def _said(hint: Any) -> str:
 def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
     """Refuse a declaration with a field whose value is neither its default nor of its type.
 
-    Args:
-        declared: the dataclass instance whose fields are checked.
-        name: the name of the declaration in messages, such as "form 'printed'".
-        given: the names of the fields to check; without names, all fields.
+    Without names in `given`, the function checks all fields.
 
     Raises:
         TypeError: if a field has another type; the message names the field, the type and the value.

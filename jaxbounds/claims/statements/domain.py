@@ -40,7 +40,6 @@ class Domain:
     beyond: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse ends unless they are finite with lower < upper, and store the ends as floats."""
         for end, values in (("lower", self.lower), ("upper", self.upper)):
             object.__setattr__(self, end, tuple(self._end(end, v) for v in values))
         if len(self.lower) != len(self.upper) or not self.lower:
@@ -110,9 +109,6 @@ class Domain:
 
     def with_slack(self, slack: str | float) -> "Domain":
         """Return the domain with a new slack: a number, or words like "1e-9 relative".
-
-        A domain is a box of instances; its slack is the amount by which the proved claim may be
-        weaker.
 
         Raises:
             Refused: if the slack is neither a number nor a text like "1e-9 relative".

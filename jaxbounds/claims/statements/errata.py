@@ -28,8 +28,7 @@ from jaxbounds.claims.statements.paper import Erratum, Weight
 from jaxbounds.ground.exceptions import Refused
 
 _FIELDS = {f.name: f.default is MISSING for f in fields(Erratum)}
-"""A dictionary from the name of each field of an erratum to a boolean: whether every erratum must
-have the field."""
+"""Maps the name of each field of an erratum to whether every erratum must have the field."""
 _TOP = ("survives", "remarks", "unchecked", "erratum")
 
 

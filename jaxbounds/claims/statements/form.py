@@ -53,7 +53,6 @@ class Counterexample(metaclass=Careful):
     refused: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a counterexample with a field of a wrong type."""
         refuse_other_types(self, "a counterexample")
 
     @classmethod
@@ -113,7 +112,6 @@ class Form(metaclass=Careful):
     filled: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a field of a wrong type, and a counterexample whose declaration was refused."""
         if isinstance(self.counterexample, Counterexample) and self.counterexample.refused:
             raise Refused(f"form {self.name!r}: {self.counterexample.refused}")
         refuse_other_types(self, f"form {self.name!r}")
@@ -132,8 +130,5 @@ class Form(metaclass=Careful):
 
     @property
     def file_name(self) -> str:
-        """Return the form's name in file names: letters, digits, points and dashes, cut if long.
-
-        A form is one version of the claim.
-        """
+        """Return the form's name for files: letters, digits, points and dashes, cut if long."""
         return shortened(re.sub(r"[^A-Za-z0-9.]+", "-", self.name), LONGEST)

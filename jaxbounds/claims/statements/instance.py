@@ -56,6 +56,6 @@ Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
 
 
 def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
-    """Stack single instances along a new leading axis; functions `cases` return such stacks."""
+    """Stack instances along a new leading axis, as `Statement.cases` must return them."""
     rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)

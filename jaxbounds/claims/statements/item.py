@@ -39,7 +39,6 @@ class Item:
     place: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse an item with a field that is not of the declared type."""
         refuse_other_types(self, f"item {self.id!r}")
 
     @property
@@ -51,10 +50,7 @@ class Item:
 
     @property
     def formula(self) -> str:
-        """Return the displayed formula of this item (a lemma, a theorem, ...) without its number.
-
-        The result is empty if the item has no displayed formula, or several.
-        """
+        """Return the item's displayed formula; empty if it displays no formula, or several."""
         inner = re.sub(r"\\label\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])", "", self.tex)
         found = re.findall(_DISPLAY, inner, re.DOTALL)
         whole = [part for parts in found for part in parts if part and not part.isalpha()]
@@ -63,19 +59,14 @@ class Item:
     def claim(self, lhs: Side, relation: Any, rhs: Side, **given: Any) -> Statement:
         """Declare a claim about the item by `jb.claim`, with the item's id, label, source and tex.
 
-        Args:
-            lhs: the left side of the claim, as in `jb.claim`.
-            relation: the relation between the sides, as in `jb.claim`.
-            rhs: the right side of the claim, as in `jb.claim`.
-            given: further arguments, which the method passes to `jb.claim`.
+        The method passes all arguments to `jb.claim`.
         """
         return claim(self.id, lhs, relation, rhs, **{**self._about(), **given})
 
     def statement(self, **given: Any) -> Statement:
         """Declare a `Statement` about the item, with its id, label, source and tex.
 
-        Args:
-            given: further arguments, which the method passes to `Statement`.
+        The method passes all arguments to `Statement`.
         """
         return Statement(id=self.id, **{"formula": self.printed, **self._about(), **given})
 
@@ -91,7 +82,6 @@ _DISPLAY = (
 
 
 def _cited(item: Item) -> tuple[str, ...]:
-    """Return the further spellings of a numbered display: "Equation 1.1" and "(1.1)"."""
     if not item.kind.startswith("Equation"):
         return ()
     return f"{item.kind} {item.number}", f"({item.number})"
@@ -159,11 +149,6 @@ def covering(
     """Return the ids of the statements about an item, or the text about it in the paper's `items`.
 
     The result is empty if no statement and no text is about the item.
-
-    Args:
-        item: a numbered item (theorem, display, ...) of the paper.
-        statements: all statements of the paper.
-        said: the paper's dictionary `items`, which tells in words why an item has no statement.
     """
     known = {s.id for s in statements}
     about = tuple(s.id for s in statements if s.id == item.id or s.label == item.printed)

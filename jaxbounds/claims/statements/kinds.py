@@ -20,7 +20,6 @@ class Traits(NamedTuple):
     """The properties of a kind of claims, which other modules of the library use.
 
     Attributes:
-        relation: the default relation of a statement of this kind.
         decider: the evidence that decides a claim of this kind. If "each instance" decides, a
             failing form (version of the claim) stores a counterexample. If "the trend over all
             sizes" decides, the best status of a verdict is `consistent`. If "all draws of a size"
@@ -42,8 +41,7 @@ TRAITS: Mapping[Kind, Traits] = {
     "rate": Traits("<=", "the trend over all sizes"),
     "limit": Traits("->", "the trend over all sizes"),
 }
-"""The properties of each kind of claims. The lists of kinds in this module follow from these
-properties."""
+"""The properties of each kind of claims."""
 
 
 def _decided_by(*deciders: Decider) -> tuple[Kind, ...]:

@@ -19,8 +19,7 @@ def lambda_of(function: Any, /) -> tuple[str, str]:
     its line. Python also compiles the file again, and the lambda's instructions must be equal in
     both compilations.
 
-    Args:
-        function: a lambda, or a lambda that `jax.jit` compiles.
+    The function may be wrapped in `jax.jit`.
 
     Raises:
         OSError: if the file has no such lambda, or several lambdas fit.
@@ -55,7 +54,6 @@ def same_function(function: Any, /) -> Any:
 
 
 def _fitting(code: types.CodeType) -> list[tuple[str, ast.Lambda]]:
-    """Return the lambdas with the line, instructions and source positions of a code object."""
     linecache.checkcache(code.co_filename)
     text = "".join(inspect.findsource(code)[0])
     try:
@@ -76,11 +74,6 @@ def _fitting(code: types.CodeType) -> list[tuple[str, ast.Lambda]]:
 
 @functools.lru_cache(maxsize=8)
 def _lambdas(text: str) -> list[tuple[int, ast.Lambda, types.CodeType]]:
-    """Return each lambda of a file: its line, its syntax tree, and its code object.
-
-    Raises:
-        SyntaxError: if the text of the file is not Python.
-    """
     tree = ast.parse(text)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
     lines = [node.lineno for node in nodes]
@@ -102,7 +95,6 @@ _BEYOND = 10_000_000
 
 
 def _within(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield a code object, and the code objects of all functions inside it."""
     yield code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
@@ -114,10 +106,6 @@ def _start(node: ast.expr) -> Spot:
 
 
 def _spans(code: types.CodeType) -> Iterator[tuple[Spot, Spot]]:
-    """Yield where the text of each instruction starts and ends, if Python stores these places.
-
-    The function leaves out an instruction without text of its own.
-    """
     for first, last, left, right in code.co_positions():
         if first is None or last is None or left is None or right is None:
             continue
@@ -131,7 +119,6 @@ def _holds(node: ast.expr, span: tuple[Spot, Spot]) -> bool:
 
 
 def _alike(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether two code objects have equal arguments, names, constants and instructions."""
     names = ("co_varnames", "co_names", "co_freevars", "co_cellvars", "co_argcount", "co_code")
     if any(getattr(one, name) != getattr(other, name) for name in names):
         return False
@@ -146,6 +133,5 @@ def _alike(one: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _line(text: str, node: ast.expr) -> str:
-    """Return a syntax node's text on one line; Python rewrites a text that has several lines."""
     piece = ast.get_source_segment(text, node) or ""
     return piece if piece and "\n" not in piece else ast.unparse(node)

@@ -53,17 +53,8 @@ def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
 class Line:
     """The claim lhs <= rhs (or lhs >= rhs) for all points of some sets.
 
-    Attributes:
-        lhs: the left side: a number, or a function whose arguments have the names of entries of
-            `over` or of sizes.
-        rhs: the right side of the claim, given like `lhs`.
-        over: the sets, keyed by the names of entries; empty for a claim about sizes alone.
-        sizes: the sizes (static parts of the instances) to try.
-        relation: the relation between the sides, "<=" or ">=".
-        error: a bound on the absolute rounding error of lhs - rhs: a number or a function like
-            `lhs`.
-        hypotheses: a function that returns a dict from names of further hypotheses to booleans, or
-            None.
+    A side is a number, or a function whose arguments have the names of entries of `over` or of
+    sizes. The number or function `error` bounds the absolute rounding error of lhs - rhs.
     """
 
     lhs: Side
@@ -75,12 +66,7 @@ class Line:
     hypotheses: Any = None
 
     def statement(self, budget: Budget | None = None) -> Statement:
-        """Return the claim as a statement.
-
-        The engine itself makes the control of the claim, a deliberately false variant.
-
-        Args:
-            budget: the numbers of draws, restarts and steps; the default is `Budget()`.
+        """Return the claim as a statement; the default of `budget` is `Budget()`.
 
         Raises:
             Refused: if a function has an argument that is neither an entry nor a size.
@@ -97,15 +83,12 @@ class Line:
         )  # fmt: skip
 
     def _given(self, side: Side) -> list[str]:
-        """Return the side's arguments that name entries of the instance, or sizes."""
         return [name for name in parameters(side) if name in self.over or name in self.sizes[0]]
 
     def to_json(self) -> dict[str, Any]:
         """Return the claim as text, from which `jaxbounds new --from` writes a statement.
 
-        The text under "code" is empty if the code of a side is unreadable, for example because a
-        person typed it at a prompt. The text under "code" is also empty for a claim with
-        hypotheses.
+        The text under "code" is empty if a side's code is unreadable, or the claim has hypotheses.
         """
         sides = {"left_side": self.lhs, "right_side": self.rhs}
         exact = not callable(self.error) and self.error == 0

@@ -1,4 +1,4 @@
-"""Sampler, projection and hypotheses of a statement, joined from its sets and its own functions."""
+"""Join the sets of a statement with its own sampler, projection and hypotheses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,13 +13,10 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sampler that completes the statement's own sampler: it draws the missing entries from sets.
+    """A sampler that draws an entry from its set if the statement's own sampler omits the entry.
 
-    Attributes:
-        over: the sets, keyed by the names of the entries.
-        own: the statement's own sampler, for entries without a set or with a special distribution.
-        law: whether the claim is about a frequency or a mean. For a frequency or a mean the
-            distribution of the draws matters, so the statement's own sampler must draw every entry.
+    If `law` is true, the claim is about a frequency or a mean, so the statement's own sampler must
+    draw every entry.
     """
 
     over: Over

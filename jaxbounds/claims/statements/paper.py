@@ -55,7 +55,6 @@ class Erratum:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Refuse fields of wrong types, an empty `quote`, a wrong `main`, or wrong `readings`."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
             raise Refused(
@@ -81,7 +80,6 @@ class Erratum:
 
 
 def _each_alone(paper: "Paper") -> Iterator[Statement]:
-    """Yield each statement; a placeholder with an id stands for a statement that is refused."""
     taken, known = set[str](), {erratum.id for erratum in paper.errata}
     for number, s in enumerate(paper.statements, 1):
         said, name = s.refused, s.id
@@ -167,10 +165,6 @@ class Paper:
     depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse statements of other papers, repeated ids and unknown errata.
-
-        A paper with errata needs a text in `survives`.
-        """
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise Refused(

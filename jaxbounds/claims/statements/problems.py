@@ -1,7 +1,4 @@
-"""List the faults of a statement's declaration, each in one sentence.
-
-The class `Statement` imports this module, so the functions give its instances no type.
-"""
+"""List the faults of a statement's declaration, each in one sentence."""
 
 import math
 import re

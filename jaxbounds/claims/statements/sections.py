@@ -15,9 +15,7 @@ An entry names a module with a tuple `STATEMENTS`; "heads.APPENDIX" names anothe
 def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
     """Join the tuples of statements of a paper's sections, in order.
 
-    Args:
-        package: the value of `__name__` in the package that contains the modules.
-        sections: a dictionary from each section to the names of its modules.
+    The argument `package` is the `__name__` of the package that contains the modules.
 
     Raises:
         Refused: if an entry occurs twice in `sections`.

@@ -1,9 +1,7 @@
 """Declare one numbered claim as data, and check that the declaration is well formed.
 
 A statement defines how to draw instances that satisfy its hypotheses, and names the public
-functions that it judges. The statement's `evaluate` calls the judged functions to measure both
-sides of the claim. `jaxbounds.falsify` turns a statement into a `Verdict`. This module stores and
-checks the declaration of the statement, and judges nothing.
+functions that it judges.
 """
 
 import re
@@ -217,10 +215,7 @@ class Statement(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
-        """Return a placeholder with a refused statement's id, the names of its forms, and a reason.
-
-        A form is one version of the claim.
-        """
+        """Return a placeholder with a refused statement's id, forms (claim versions) and reason."""
         words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")
@@ -236,7 +231,6 @@ class Statement(metaclass=Careful):
         return made
 
     def __post_init__(self) -> None:
-        """Fill defaults that depend on the statement's kind, and refuse an ill-formed statement."""
         object.__setattr__(self, "written_at", caller())
         refuse_other_types(self, f"statement {self.id!r}", *TYPED)
         for form in self.forms if isinstance(self.forms, tuple) else ():
@@ -295,8 +289,7 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimated side may be wrong in the direction that causes a violation.
 
-        If the error of an estimated side can cause a violation, a violation does not refute the
-        claim.
+        A violation then does not refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(
@@ -330,10 +323,6 @@ class Statement(metaclass=Careful):
 
 
 def _blank_forms(given: Any) -> tuple[Form, ...]:
-    """Return forms (versions of the claim) that have only the names of a refused statement's forms.
-
-    The verdict on each returned form says that the run did not judge it.
-    """
     forms = [f for f in given if isinstance(f, Form)] if isinstance(given, tuple | list) else []
     named = {f.file_name: Form(name=f.name) for f in forms if re.match(NAMED, f.name)}
     if all(form.is_twin for form in named.values()):
@@ -362,7 +351,6 @@ def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> For
 
 
 def _take_sets(s: Statement) -> None:
-    """Derive the statement's sampler, projection and hypotheses from the statement's sets."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     if s.over is not None and not s.over:
         _take_nothing(s)
@@ -387,7 +375,6 @@ def _take_sets(s: Statement) -> None:
 
 
 def _take_nothing(s: Statement) -> None:
-    """Add the instances of a claim about sizes alone: one instance for each size."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     fill("over", None)
     if not s.samplers and s.cases is None and s.there_is is None:

@@ -23,10 +23,7 @@ FLOATS = (
 
 
 def parameters(side: Side, /) -> Mapping[str, inspect.Parameter]:
-    """Return a dictionary from the name of each parameter of a side to the parameter.
-
-    The dictionary is empty if the side is a number.
-    """
+    """Return the parameters of a side by name; none if the side is a number."""
     return inspect.signature(side).parameters if callable(side) else {}
 
 
@@ -43,7 +40,6 @@ def refuse_other_side(which: str, side: Any, /) -> None:
 
 
 def _as_number(side: Any) -> str:
-    """Return the float to which a value converts, as text; otherwise, return advice in words."""
     try:
         return repr(float(side))
     except (TypeError, ValueError):
@@ -55,7 +51,7 @@ _MEANT = {
     ">": ">=", "=>": ">=", "≥": ">=", "⩾": ">=", "≧": ">=", "≳": ">=", r"\ge": ">=", r"\geq": ">=",
     "==": "=", "===": "=", "≡": "=", "→": "->", "-->": "->", r"\to": "->",
 }  # fmt: skip
-"""A dictionary from other spellings of a relation to the library's spelling."""
+"""Maps other spellings of a relation to the library's spelling."""
 
 
 def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
@@ -88,7 +84,6 @@ def entries_of(sides: Iterable[Side], known: Collection[str], /) -> list[str]:
 
 
 def _needed(side: Side) -> list[str]:
-    """Return the names of the arguments without a default value."""
     return [
         name
         for name, argument in parameters(side).items()
@@ -99,11 +94,6 @@ def _needed(side: Side) -> list[str]:
 
 def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) -> None:
     """Refuse a side with an argument that is neither an entry nor a size.
-
-    Args:
-        which: the name of the side in error messages.
-        side: the side of a claim: a function or a number.
-        known: the names of all entries of the claim's instances, and of all its sizes.
 
     Raises:
         Refused: if the side has an unknown argument; the message names the argument and the known
@@ -128,11 +118,6 @@ def owned(side: Side, /) -> bool:
 
 class TwoSides:
     """An `evaluate` that computes both sides of each form (version of the claim).
-
-    Args:
-        pairs: a dict from each form's name to its left and right side.
-        error: the absolute rounding error of left - right, given like a side.
-        name: the id of the statement, which messages name.
 
     Attributes:
         sides: the functions or numbers of all sides, each once, and the rounding error `error`. If
@@ -170,13 +155,6 @@ class TwoSides:
         return Sides.pairs(pairs, error=value(self._error, "error"))
 
     def _measured(self, side: Side, entries: Mapping[str, Any], which: str) -> Any:
-        """Return the value of a side as an array.
-
-        Raises:
-            TypeError: if the function of the side returns None.
-            Refused: if the side's value is a Python number that is too large for an array of JAX.
-            Exception: the exception of the side, with the name of the side in its message.
-        """
         where = f"statement {self._name!r}: the {which}" if self._name else f"the {which}"
         try:
             found = _value(side, entries)
@@ -215,18 +193,13 @@ subclass stays unchanged, because the engine reacts to the class of the exceptio
 
 
 def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:
-    """If one side is a number, broadcast it to the shape of the other side."""
     if not callable(left):
         return jnp.broadcast_to(lhs, rhs.shape), rhs
     return (lhs, rhs) if callable(right) else (lhs, jnp.broadcast_to(rhs, lhs.shape))
 
 
 class ByName:
-    """Makes `function(instance, size)` from a function whose arguments are entries and sizes.
-
-    Args:
-        function: a function whose arguments have the names of entries and sizes.
-    """
+    """Makes `function(instance, size)` from a function whose arguments are entries and sizes."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__wrapped__ = function
@@ -258,7 +231,6 @@ def _is_of_a_user(side: Any) -> bool:
 
 
 def _value(side: Side, entries: Mapping[str, Any]) -> Any:
-    """Return the value of one side of a claim; arguments without an entry keep defaults."""
     if not callable(side):
         return float(side)
     of = parameters(side)
@@ -270,9 +242,8 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper that temporarily replaces the function `side` in its module, else `side`.
 
-    To find out whether a judged function affects the verdict, the library puts a wrapper of the
-    function into the module for a while. The lookup ignores an unrelated function that was given
-    the same name after the declaration.
+    To test whether a judged function affects the verdict, the library puts a wrapper into the
+    module. An unrelated function of the same name does not count.
     """
     found: Any = sys.modules.get(getattr(side, "__module__", None) or "")
     for part in getattr(side, "__qualname__", "").split("."):

@@ -13,9 +13,6 @@ from jaxbounds.claims.statements.lambdas import lambda_of, same_function
 def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
     """Return the text of a module that defines functions under new names.
 
-    Args:
-        sides: a dict from new names to functions, lambdas or numbers.
-
     Returns:
         Python code with the functions and everything that they use; empty if the code of a
         function, or of an object that it uses, is unreadable.
@@ -44,7 +41,6 @@ def in_words(side: Callable[..., Any] | float, /) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return a number as Python code, without the type name that NumPy writes."""
     return repr(value if type(value) in (int, float) else float(value))
 
 
@@ -74,22 +70,12 @@ def _defaults(function: Any) -> Iterator[ast.AST]:
 
 
 def _literal(argument: inspect.Parameter) -> str:
-    """Return the default of an argument as text.
-
-    Raises:
-        LookupError: if the default value of the argument is not a number.
-    """
     if not isinstance(argument.default, int | float):
         raise LookupError(argument.name)
     return repr(argument.default)
 
 
 def _source(function: Any) -> str:
-    """Return the text of a function.
-
-    Raises:
-        OSError: if the text is unreadable, or the text of a wrapped function lacks the wrapper.
-    """
     if getattr(function, "__name__", "") == "<lambda>":
         return lambda_of(function)[0]
     text = textwrap.dedent(inspect.getsource(function)).strip()
@@ -99,7 +85,6 @@ def _source(function: Any) -> str:
 
 
 def _named(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) for the global and nonlocal variables that a function uses."""
     given = inspect.getclosurevars(same_function(function) or function)
     yield from {**given.globals, **given.nonlocals}.items()
 
@@ -128,5 +113,4 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
 
 
 def _has_no_import(function: Any) -> bool:
-    """Tell whether code cannot import the function from a module, but must copy its source text."""
     return function.__module__ == "__main__" or "<" in function.__qualname__

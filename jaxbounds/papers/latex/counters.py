@@ -45,9 +45,6 @@ STYLES: Mapping[str, Callable[[int], str]] = {
 class Counters:
     """The counters of a LaTeX document.
 
-    The document's class declares the counters, and commands of the document increase or reset the
-    counters.
-
     Args:
         chapters: whether sections are numbered within chapters, as in books.
     """
@@ -100,10 +97,7 @@ class Counters:
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """Return the template that prints a LaTeX counter; None means the default template.
-
-        The method `restore` takes this template.
-        """
+        """Return the template that prints a LaTeX counter; None means the default template."""
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:

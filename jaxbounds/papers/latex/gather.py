@@ -77,17 +77,10 @@ def _decoded(file: Path) -> str:
 
 
 class _Gathering:
-    """A reader of a paper's files that counts the files and bytes it has read."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
 
     def resolved(self, name: str, place: str, suffix: str) -> Path | None:
-        """Return the path of the file that a command such as input names; None if there is no file.
-
-        Raises:
-            Refused: if the file is outside the folder of the paper.
-        """
         file = (self.folder / name.strip().strip('"')).resolve()
         if self.folder != file and self.folder not in file.parents:
             raise Refused(
@@ -108,12 +101,6 @@ class _Gathering:
         return file
 
     def read(self, file: Path, open_files: tuple[Path, ...] = ()) -> Pieces:
-        r"""Return the text of a file, with the text of each `\input` file inserted.
-
-        Raises:
-            Refused: if a file is missing, outside the folder, or inputs itself; if the paper has
-                too many files or bytes.
-        """
         self.files, self.bytes = self.files + 1, self.bytes + file.stat().st_size
         if self.files > MOST_FILES or self.bytes > MOST_BYTES:
             raise Refused(
@@ -165,7 +152,6 @@ class _Gathering:
         return self.read(file, inside)
 
     def _styles(self, names: str, place: str, inside: tuple[Path, ...]) -> list[Piece]:
-        """Return the package and class files in the folder; they may define macros and theorems."""
         found = list[Piece]()
         for name in names.split(","):
             for suffix in (".sty", ".cls"):
@@ -181,8 +167,7 @@ class _Gathering:
 def gather(file: Path, /) -> Pieces:
     r"""Return a paper's text with its input files, without comments and without skipped branches.
 
-    Args:
-        file: the main file of the paper; the function reads no file outside its folder.
+    The function reads no file outside the folder of the main file.
 
     Raises:
         Refused: if a file is missing, outside the folder, or inputs itself; if the paper has too
@@ -195,7 +180,6 @@ def gather(file: Path, /) -> Pieces:
 
 
 def _without_false_branches(pieces: Pieces) -> Pieces:
-    r"""Remove the branches of `\iffalse`, and those that false flags of `\newif` exclude."""
     flags = {"iftrue": True, "iffalse": False}
     changes, stack = list[tuple[int, int, str | Pieces]](), list[_Branch]()
     for found in _TRUTH.finditer(pieces.text):
@@ -222,13 +206,7 @@ def _without_false_branches(pieces: Pieces) -> Pieces:
 
 
 class _Branch(NamedTuple):
-    """A branch of a TeX conditional, such as an if, whose end is not yet reached.
-
-    Attributes:
-        truth: whether TeX typesets the branch; None if only TeX can decide.
-        begins: the index in the text at which the conditional's command begins.
-        body: the index in the text at which the branch's own text begins.
-    """
+    """A branch of a TeX conditional; `truth` is None if only TeX can decide the condition."""
 
     truth: bool | None
     begins: int
@@ -238,7 +216,6 @@ class _Branch(NamedTuple):
 def _outermost(
     changes: list[tuple[int, int, str | Pieces]],
 ) -> list[tuple[int, int, str | Pieces]]:
-    """Sort the ranges of characters, and drop each range that lies inside another range."""
     found, last = list[tuple[int, int, str | Pieces]](), 0
     for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last:

@@ -36,13 +36,7 @@ _GONE = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:xspace|protect|normalfont)(?![A-Z
 
 
 class Source(NamedTuple):
-    """The numbered theorems and displays of one paper, as read from its LaTeX.
-
-    Attributes:
-        title: the title of the paper, on one line; "" if the source has no title.
-        items: the numbered items of the paper, in the order in which the source has them.
-        file: the main LaTeX file of the paper.
-    """
+    """The title, the numbered items and the main file of one paper, as read from its LaTeX."""
 
     title: str
     items: Items
@@ -87,7 +81,6 @@ def items_in(path: str | Path, paper: str, /) -> Source:
 
 
 def _id(paper: str, found: Found, taken: set[str]) -> str:
-    """Return a readable id for an item, such as "mine.thm3.1", that no other item has."""
     short = "eq" if found.kind == "display" else LISTED[found.kind]
     plain = lambda words: re.sub(r"[^a-z0-9.\-]+", "-", words.lower()).strip(".-")
     slug = plain(found.number) or plain(found.label.rpartition(":")[2]) or "x"
@@ -101,7 +94,6 @@ def _id(paper: str, found: Found, taken: set[str]) -> str:
 
 
 def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
-    """Return an item's text: macros expanded, labels removed, references as printed."""
     whole = written_out(text, macros)
 
     def printed(found: re.Match[str]) -> str:
@@ -116,7 +108,6 @@ def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
 
 
 def _ensured(text: str) -> str:
-    r"""Remove `\ensuremath` from a text; outside a formula, its argument gets dollar signs."""
     at, word = 0, "\\ensuremath"
     while (start := text.find(word, at)) >= 0:
         end = group_end(text, start + len(word))

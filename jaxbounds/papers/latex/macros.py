@@ -100,10 +100,6 @@ def optional(text: str, at: int, /) -> tuple[str, int] | None:
 def _definition(
     text: str, found: re.Match[str]
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
-    """Return the name and the replacement of a LaTeX macro, and the index after its definition.
-
-    The result is None if the definition of the macro cannot be read.
-    """
     how, at = found["how"], found.end()
     if how == "let":
         pair = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*(\\[A-Za-z@]+|\S)").match(text, at)
@@ -183,7 +179,6 @@ def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
 
 
 def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
-    """Expand a macro's call at `at`; return the expanded text, and the index after the call."""
     given = list[str]()
     for default in macro.arguments:
         found = optional(text, at) if default is not None else argument(text, at)

@@ -10,8 +10,6 @@ class Piece(NamedTuple):
     """A part of the text of one LaTeX file.
 
     Attributes:
-        text: the characters of this part, as one string.
-        file: the name of the file, relative to the folder of the paper.
         line: the line of the piece's first character in its file.
         moved: whether the text is the expansion of a macro, so that all characters have the line
             `line`.
@@ -29,11 +27,7 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """A text that is the sequence of some pieces (parts of files).
-
-    Args:
-        pieces: the pieces, in the order in which the text contains them.
-    """
+    """A text that is the sequence of some pieces (parts of files)."""
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         self.pieces = [piece for piece in pieces if piece.text]
@@ -64,8 +58,7 @@ class Pieces:
     def replaced(self, changes: Iterable[tuple[int, int, "str | Pieces"]], /) -> "Pieces":
         """Replace some ranges of the text, which do not overlap, and return the new text.
 
-        Args:
-            changes: a (start, end, replacement) for each range, sorted by start.
+        Each change is (start, end, replacement); the caller sorts the changes by start.
         """
         found, last = list[Piece](), 0
         for start, end, instead in changes:

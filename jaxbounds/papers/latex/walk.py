@@ -23,15 +23,7 @@ _RENEWS = ("renewcommand", "newcommand", "providecommand")
 class Found:
     r"""A numbered item of the document.
 
-    Attributes:
-        kind: the kind of the item: "theorem", "lemma", ..., or "display".
-        name: the word that the paper prints before the number, such as "Theorem" or "Equation".
-        number: the item's number as the paper prints it; "" for a display without a number.
-        label: the name in the item's `\label` command.
-        title: the optional title of the theorem environment.
-        text: the text inside the environment; macros are not expanded.
-        section: the number and the title of the section that holds the item.
-        start: the index of the item's first character in the document.
+    The number of a display without a number is "". In `text`, macros are not expanded.
     """
 
     kind: str
@@ -46,15 +38,7 @@ class Found:
 
 @dataclass
 class Walk:
-    """One pass through a LaTeX document that numbers the items of the document.
-
-    Attributes:
-        pieces: the text of the document, with the file and line of each character.
-        theorems: a dict from the names of theorem environments to the environments.
-        counters: the counters of the document, which change during the walk.
-        found: the numbered items that the walk has found so far.
-        labels: a dict from each label to the printed name and number of its item.
-    """
+    """One pass through a LaTeX document that numbers the items of the document."""
 
     pieces: Pieces
     theorems: dict[str, Theorem]
@@ -226,7 +210,6 @@ class Walk:
                 self.found.append(item)
 
     def _line(self, text: str, start: int, *, numbered: bool) -> Found:
-        """Return a displayed formula, or a row of it, as an item; count a numbered formula."""
         tag = re.search(r"\\tag\*?\s*\{([^{}]*)\}", text)
         label = re.search(r"\\label\s*\{([^{}]*)\}", text)
         number = tag[1].strip() if tag else ""
@@ -262,7 +245,6 @@ def rows(text: str, /) -> list[str]:
 
 
 def _given(node: Any) -> list[str]:
-    """Return the source text of a node's arguments, without brackets; "" for a missing argument."""
     arguments = getattr(node.nodeargd, "argnlist", None) or [None]
     return [_bare(one.latex_verbatim()) if one is not None else "" for one in arguments]
 
@@ -277,7 +259,6 @@ def _one_line(text: str) -> str:
 
 
 def _nodes(text: str, theorems: Iterable[str]) -> list[Any]:
-    """Parse a document with pylatexenc; section and counter commands get their arguments."""
     try:
         from pylatexenc import macrospec
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
