@@ -5,8 +5,8 @@
 
 Each entry is an argument of `--import` or the name of a shipped paper. Paths are relative to the
 folder of the settings file. Each statement is a test with the marker `jaxbounds` and an id such as
-`claims.py::mine.cauchy-schwarz`. A test passes if every verdict equals the recorded verdict. If
-pytest gets files or ids, it judges only the statements among them.
+`claims.py::mine.cauchy-schwarz`. A test passes if every verdict equals the recorded verdict. If you
+give pytest files or ids, it judges only their statements.
 """
 
 import fnmatch
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the files of the configured modules; without arguments, pytest collects them too."""
+    """Find the files of the configured modules; pytest collects them if it gets no arguments."""
     config.addinivalue_line("markers", "jaxbounds: a statement, judged by jaxbounds")
     root = config.inipath.parent if config.inipath else config.rootpath
     modules = dict(_found(where, root) for where in config.getini(OPTION))
@@ -78,7 +78,7 @@ def _spec(name: str) -> ModuleSpec | None:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[Any], list[Any]]:
-    """Collect the statements of a file, and its tests if pytest would collect them itself."""
+    """Collect the statements of a file, besides the tests that pytest finds there."""
     found = yield
     where = parent.config.stash[_MODULES].get(file_path.resolve())
     if where is None:

@@ -1,4 +1,4 @@
-"""Read and write a paper's records: measured ratios, noted values and sharp constants.
+"""Read and write a paper's records: measured ratios, values of functions and sharp constants.
 
 The records lie in the folder `records/`, beside the paper's statements. A paper in the single file
 `claims.py` has its records in `claims-records/`.
@@ -56,7 +56,7 @@ def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
 def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth: int = 1) -> None:
     """Write one file of a paper's records.
 
-    Each entry in the first `depth` nested levels gets its own line.
+    Each entry of the file's first `depth` levels of nesting gets its own line.
 
     Raises:
         Refused: if the paper was not loaded from a file.

@@ -35,7 +35,7 @@ def named_better(
 ) -> Exception:
     """Return an exception that lists the arguments of a callable, if a call names a wrong one.
 
-    Any other exception is returned unchanged.
+    The function returns any other exception unchanged.
     """
     any_name = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
     wrong = [key for key in given if key not in signature.parameters]

@@ -8,7 +8,7 @@ from jaxbounds.cli.common import console_for_output, print_json
 from jaxbounds.programs.balls.coverage import Coverage, coverage
 
 COLUMNS = ("parameters", "numpy", "balls", "slopes")
-"""The kinds of rules that the library may lack for a primitive (JAX operation), as columns."""
+"""The columns of the table: kinds of rules that the library may lack for a JAX operation."""
 
 
 def primitives(*, all: bool = False, json: bool = False) -> int:

@@ -22,20 +22,17 @@ from jaxbounds.runs.folder import Kept
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 SHOWN = 20
-"""The output names at most this many forms (versions of claims) with changed values. If more forms
-are named, their lines may push the summary off the screen."""
+"""The output names at most this many forms (versions of claims) with changed values. A larger
+number of lines may push the summary off the screen."""
 FEW = 20
 """A run prints all rows if it judges at most this many forms (versions of claims). A larger run
-prints only rows with verdicts that differ from the record. If this number of forms is larger, more
-runs print all rows.
-"""
+prints only rows with verdicts that differ from the record. If this number is larger, more runs
+print all rows."""
 
 
 LINES = 8
-"""The number of lines of progress if standard error is not a terminal, besides a line for each
-statement with an unexpected verdict. If the number of lines is larger, a run reports its progress
-more often.
-"""
+"""If standard error is no terminal, a run prints this many lines of progress. A larger number
+reports the progress more often."""
 
 
 class Screen:

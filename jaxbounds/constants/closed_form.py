@@ -14,7 +14,7 @@ from jaxbounds.constants.relations import relations
 LEAST_DIGITS = 12
 """The least number of certified decimal digits that the search for a closed form needs.
 
-If more digits are required, the search accepts fewer formulas.
+A larger number accepts fewer formulas.
 """
 MOST_CHANCE = 1e-6
 """The largest expected number of chance agreements (`ClosedForm.chance`) of an accepted formula. A

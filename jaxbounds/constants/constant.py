@@ -54,26 +54,20 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""The number of instances from which the first climbs (ascents of the ratio lhs/rhs) start. The
-instances come from random draws and searches. A search from more instances finds rarer optima and
-takes longer.
-"""
+"""The number of instances from which the first climbs (ascents of the ratio lhs/rhs) start. A
+search from more instances finds rarer optima and takes longer."""
 ENOUGH = 8
 """If more random instances than this number have equal ratios lhs/rhs, the search assumes that
-every instance has this ratio. If this number is larger, the search needs more random instances for
-this assumption.
-"""
+every instance has this ratio. A larger number makes this assumption safer."""
 LEAST, OTHERS, MANY = 6, 40, 160
 """The numbers of starting instances of climbs (ascents of lhs/rhs), random draws not counted.
 
-A constant counts as attained only after climbs from these starting instances found no larger ratio
-lhs/rhs. The search climbs from at least LEAST starting instances, from OTHERS if time allows, and
-from up to MANY in the first half of its time. A search with more starting instances takes longer.
+The search climbs from at least LEAST instances, from OTHERS if time allows, and from up to MANY in
+the first half of its time. A search with more instances takes longer.
 """
 FIRST = 0.25
-"""The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. If this
-share is larger, later starts have less time.
-"""
+"""The share of the search's time for ascents of lhs/rhs from the first starting instances. A larger
+share leaves less time for later starting instances."""
 ROUNDS = 400
 """The largest number of rounds of further climbs (ascents of the ratio lhs/rhs). A search with more
 rounds takes longer and finds rarer optima.

@@ -12,12 +12,10 @@ CONFIDENCE = 0.99
 """The confidence level of an exponent's interval; a larger level makes wider intervals."""
 CONSTANT = 1e-6
 """The constant C counts as independent of an axis if log C varies by at most this much when only
-this axis varies. If this limit on log C is larger, more constants count as independent of an
-axis."""
+this axis varies. A larger limit makes more constants count as independent."""
 POWER = 1e-3
 """The constant C counts as a product of powers of the axes if the fit to log C has at most this
-residual. If this limit on the residual is larger, the fit accepts products of powers that fit less
-well."""
+residual. A larger limit accepts products of powers that fit less well."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,8 +53,7 @@ A round with more or longer chains finds rarer points and takes longer.
 AGREEING = 3
 """The number of rounds of chains (sequences of moves) that must end at the largest ratio lhs/rhs.
 
-Each round starts from its own random draws. Within a round the chains share their results. If more
-rounds must agree, the search misses fewer rare points.
+If more rounds must agree, the search misses fewer rare points.
 """
 ROUNDS = 200
 """The largest number of rounds of the search; in each round, chains of random changes raise

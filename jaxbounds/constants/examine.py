@@ -26,11 +26,10 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""A small rise of lhs/rhs along a scale counts as real below this multiple of the rise that slopes
-predict.
+"""If lhs/rhs rises along a scale by less than this multiple of the rise that slopes predict, the
+rise counts as real.
 
-Other rises come from coordinates that differ from their optimum in the last digits. If this factor
-is larger, more small rises count as real.
+A larger factor counts more small rises as real.
 """
 TINY = 1e-20
 """If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than this relative gap,
@@ -59,10 +58,9 @@ rounded constants give. If this distance is larger, the search accepts closed fo
 well.
 """
 ULPS = 16
-"""A float64 ratio lhs/rhs may miss its ball (enclosing interval) by this many units in the last
-place; the ball's nearer end then replaces the ratio. Beyond this distance, the ball's middle
-replaces the ratio. If more units are allowed, more ratios keep the ball's end.
-"""
+"""If a float64 ratio lhs/rhs misses its ball (enclosing interval) by at most this many units in the
+last place, the ball's nearer end replaces the ratio. Else the ball's middle replaces the ratio. A
+larger number makes the nearer end replace more ratios."""
 MISLED = 12
 """The search stops certifying instances once this many instances had a float ratio lhs/rhs that was
 only rounding error. A larger number makes the search longer.
@@ -77,9 +75,9 @@ MOST = 256
 If this number of instances is larger, the search may exceed its time limit by more.
 """
 LARGEST = 1e300
-"""Above this size of an entry, float64 has too small a range to follow a rise of the ratio lhs/rhs.
+"""If an entry exceeds this number, float64 cannot follow a rise of lhs/rhs to larger entries.
 
-If this size is larger, the search blames the range of float64 for fewer rises of lhs/rhs.
+If this number is larger, the search blames the range of float64 for fewer rises.
 """
 ROUGHLY = 1e-2
 """A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if its last ratio is
@@ -120,7 +118,7 @@ def moves(problem: Problem, /) -> bool:
 def examined(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> AtSize:
-    """Return the finding about the best of the polished points, certified as far as possible.
+    """Certify the best of the points that `polished` returned, and describe the supremum.
 
     The function certifies no point after `time.process_time()` reaches `until`.
     """
@@ -132,9 +130,8 @@ def best_of(
 ) -> Best:
     """Return the point with the largest certified ratio lhs/rhs, its slopes, and the ratio's limit.
 
-    A search may move to ever larger scales although a nearer point is optimal, because some entries
-    have no effect at large scales. The function prefers a nearer point that has the same ratio as
-    the limit, if lhs/rhs does not rise from this point along any scale.
+    The function prefers a point at moderate scale that has the same ratio as the limit, if lhs/rhs
+    does not rise from this point.
     """
     best = _best_of(problem, points, until=until, seed=seed, snap=snap)
     far, out = best.far, best.point
@@ -311,10 +308,10 @@ def _key(point: Point) -> bytes:
 
 
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
-    """Return the points with corrected ratios, where float ratios proved to be only rounding.
+    """Replace float ratios that proved to be rounding errors by ratios from ball arithmetic.
 
     If both sides are near zero, an ascent of lhs/rhs follows rounding errors, and its float ratio
-    is meaningless. The ratio from ball arithmetic replaces it.
+    is meaningless.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 

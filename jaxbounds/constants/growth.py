@@ -20,17 +20,14 @@ family (path of scaled instances).
 """
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
 """The binary logarithms of further scales, larger than the scales of `STEPS`. Ball arithmetic
-(interval arithmetic) measures a family (path of scaled instances) at these scales too, as long as
-the balls stay narrow.
-"""
+measures lhs/rhs at these scales too, as long as the intervals stay narrow."""
 STILL = arb("1e-12")
 """A ratio lhs/rhs counts as settled (converged) if the ratio changes by less than this share
 between the last two scales. If this share is larger, more ratios count as settled.
 """
 ENOUGH = arb("1e-30")
 """The search stops measuring larger scales if the relative change of lhs/rhs between two scales is
-below this value. If this limit on the change is larger, the search measures fewer scales.
-"""
+below this value. A larger value makes the search measure fewer scales."""
 NARROW = 60
 """The walk over growing scales stops when the ball (interval that contains lhs/rhs) has fewer
 accurate bits than this number.
@@ -39,8 +36,7 @@ A larger number of bits stops the walk over the scales earlier.
 """
 ROUNDING = 1e-12
 """If the ratio lhs/rhs grows as scale^a with a up to this value, the growth counts as an effect of
-a rounded constant. If this limit on the exponent a is larger, fewer ratios count as unbounded.
-"""
+a rounded constant. A larger limit on a makes fewer ratios count as unbounded."""
 FAINT = 1e-9
 """A relative rise of lhs/rhs up to this value may mean only that the coordinates are not exactly
 optimal.

@@ -41,7 +41,7 @@ If this fraction is larger, the climb changes its step length earlier.
 GAINED = 1e-15
 """A climb (ascent of lhs/rhs) ignores an increase of lhs/rhs below this fraction of lhs/rhs.
 
-If this limit on the gain is larger, climbs end earlier.
+If this fraction is larger, climbs end earlier.
 """
 ROUNDS = 4
 """The largest number of rounds of a climb (ascent of lhs/rhs); a round moves integers and then

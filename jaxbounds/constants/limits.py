@@ -28,9 +28,7 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided
 NEAR = 1e-6
 """Ball arithmetic computes the limits of lhs/rhs only for promising families (paths of scaled
 instances). A family is promising if its float64 ratio lhs/rhs at the largest scale is at most this
-relative distance below the ratio at its start. A larger distance makes ball arithmetic compute the
-limits of lhs/rhs for more families (paths of scaled instances).
-"""
+relative distance below the ratio at its start. A larger distance makes more families promising."""
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """The binary logarithms of the scales at which the search measures lhs/rhs of a family (path of
 scaled instances) in float64.
@@ -65,7 +63,7 @@ class Limit(NamedTuple):
     Attributes:
         words: the name of the limit, such as "W -> infinity" (an entry grows) or "a - b -> 0" (two
             entries meet).
-        instance: an instance far along the family (path of scaled instances), in float64.
+        instance: an instance far along the family, in float64.
         ratio: the ratio lhs/rhs at the largest accepted scale: a lower estimate of the supremum.
         certain: the ratio lhs/rhs at the largest accepted scale, with balls (intervals) for the
             program's constants.

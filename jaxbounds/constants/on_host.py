@@ -54,16 +54,15 @@ DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
 """The length, relative to the moved entries, of tiny test moves of all coordinates at once. A
-constant counts as settled only if lhs/rhs stays as large under the tiny moves. If the tiny moves
-have a larger length, fewer constants count as settled.
-"""
+constant counts as settled only if lhs/rhs stays as large under the tiny moves. If this length is
+larger, fewer constants count as settled."""
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """The binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
 """An integer may have further, undrawn values if more than this share of random instances (draws)
-has a value that no other draw has. If this share of draws is larger, the search takes more lists of
-drawn values for complete."""
+has a value that no other draw has. If this share is larger, the search more often takes the drawn
+values for complete."""
 MANY = 256
 """The number of random draws that only show which values integers take; the search does not measure
 lhs/rhs at these draws.
@@ -175,8 +174,8 @@ def steady(
     """Return `place`, or an instance with other last digits, at which tiny moves keep lhs/rhs.
 
     At a jump of the ratio lhs/rhs, rounding may give the value on the wrong side of the jump. The
-    function looks for an instance next to the jump, at which rounding does not change the ratio
-    lhs/rhs. The function returns None if it finds no instance with a stable ratio lhs/rhs.
+    function looks for an instance next to the jump, at which rounding does not change lhs/rhs. The
+    result is None if the function finds no such instance.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))

@@ -32,7 +32,7 @@ STALLED = 1e-5
 """The end of a climb (ascent of lhs/rhs) counts as a kink if the relative slope there exceeds this
 value.
 
-If this limit on the slope is larger, fewer ends of climbs count as kinks.
+If this value is larger, fewer ends of climbs count as kinks.
 """
 
 
@@ -228,8 +228,7 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
     """Return the neighbour of an instance with the largest lhs/rhs, and this largest ratio.
 
-    Every neighbour that meets the hypotheses counts, even if the statement's `project` would change
-    it.
+    A neighbour that meets the hypotheses counts even if the statement's `project` would change it.
     """
     with np.errstate(all="ignore"):  # moves next to the largest floats may overflow
         near = list(neighbours(instance, np.random.default_rng(seed)))

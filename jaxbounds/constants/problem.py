@@ -42,9 +42,8 @@ instances that violate a hypothesis.
 def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
     """Return the statement with only one of its forms (inequalities), at one size.
 
-    The form's right side also replaces the right side of the control (the false variant). A search
-    of the control thus maximises the form's ratio. A form with `>=` becomes a form with `<=` and
-    exchanged sides.
+    The form's right side also replaces the right side of the control (the false variant). A form
+    with `>=` becomes a form with `<=` and exchanged sides.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:

@@ -19,8 +19,7 @@ of the sizes.
 HIGHEST = 100
 """The largest absolute coefficient of an integer relation that PSLQ may find.
 
-If this limit on the coefficients is larger, PSLQ finds more relations, and more of the relations
-are coincidences.
+If this number is larger, PSLQ finds more relations, and more of them are coincidences.
 """
 DEGREES = (3, 4, 5, 6)
 """The degrees of algebraic numbers that `relations` tries, besides degrees 1 and 2."""

@@ -22,7 +22,7 @@ MOST_SIZES = 64
 SHARE = 0.5
 """The share of the machine's memory that one batch of instances may take.
 
-If this share of the memory is larger, larger sizes are allowed.
+A larger share allows larger sizes.
 """
 
 

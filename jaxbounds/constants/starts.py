@@ -29,8 +29,8 @@ and takes longer.
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
 """For each kind of instance (way to make an instance), the number of starts besides the best.
 
-A kind without an entry in this dictionary has one start besides its best instance. If this number
-is larger, the search begins more climbs from each kind of instance.
+A kind without an entry in this dictionary has one start besides its best instance. A larger number
+begins more climbs from a kind of instance.
 """
 SHRUNK = tuple(range(2, 310, 4))
 """The exponents k of the factors 10^-k by which the search shrinks a random instance whose sides
@@ -168,8 +168,8 @@ def sides_overflow(pool: Pool, /) -> bool:
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
     """Divide random instances with overflowing sides by powers of ten until the sides are finite.
 
-    The function sorts the returned instances by lhs/rhs, the largest first. The returned list is
-    empty if no side overflows.
+    The function returns the instance with the largest lhs/rhs first, and no instance if no side
+    overflows.
     """
     if not pool.measured:
         return []

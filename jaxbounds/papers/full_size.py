@@ -1,8 +1,7 @@
 """Record the runs of figures, at the paper's settings (full size) and at a quick preset.
 
-Each paper has the files `records/full_size.json` and `records/quick.json`, with one record
-(settings, versions and results of a run) for each figure. The script `.github/full_size.py` makes
-such a record from the folder of a run.
+Each paper has the files `records/full_size.json` and `records/quick.json`, with the settings,
+versions and results of a run of each figure.
 """
 
 import functools

@@ -155,8 +155,8 @@ def _matches(name: str, pattern: str) -> bool:
 def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
     """Return the ids of the user's statements for a pattern that omits the paper's id.
 
-    The pattern is compared with the part of an id after the paper's id: with the whole part, with
-    its beginning, or as a shell pattern. The pattern may also be a statement's label.
+    The pattern is a statement's label, the part of the id after the paper's id, the beginning of
+    this part, or a shell pattern.
     """
     every = [s for paper in papers for s in paper.statements]
     rest = lambda s: s.id.removeprefix(f"{s.paper}.")
@@ -213,9 +213,9 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
 
     Args:
         name: the id of the experiment.
-        imports: the user's modules or files. The function first executes the user's modules, and
-            also searches the modules' `EXPERIMENTS`. The user's modules may register objects, such
-            as an architecture, that an experiment uses by name.
+        imports: the user's modules or files. The function executes these modules and also searches
+            their `EXPERIMENTS`. They may register objects, such as an architecture, that an
+            experiment uses by name.
 
     Raises:
         Refused: if no experiment has this id, or a module cannot be loaded; the message names all

@@ -79,7 +79,7 @@ class Selection(NamedTuple):
 
     Attributes:
         papers: the papers of the selected statements; the tuple may hold further papers.
-        catalogue: the papers that another process must load to find the statements by their ids.
+        catalogue: the papers in which another process can find the statements by their ids.
         parts: the patterns and kinds by which the caller chose the statements; empty if the caller
             chose all.
     """

@@ -50,7 +50,7 @@ def best_point(
     256 corners, and from `given`. The first two fifths of the steps have equal length; the later
     steps shrink geometrically. The random key is fixed: equal arguments give equal values.
 
-    NaN values of the objective count as minus infinity. The point `given` is a further start.
+    NaN values of the objective count as minus infinity.
     """
     safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)
     every = over.every(size)

@@ -56,7 +56,7 @@ class Over(Mapping[str, Any]):
     """
 
     is_code = True
-    """Tells the JSON of a dataclass to omit a product of sets, as it omits code."""
+    """If true, the JSON of a dataclass omits this object, as it omits code."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Make the product of sets, given as a dict from an instance's entry to its set.

@@ -1,4 +1,4 @@
-"""`jaxbounds.claim`: declares a usual claim of a paper as a statement in one line."""
+"""`jaxbounds.claim` declares a claim of a paper in one call."""
 
 import contextlib
 import math

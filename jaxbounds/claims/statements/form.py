@@ -19,8 +19,7 @@ LONGEST = 100
 Longer names may exceed a limit of the file system."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
-"""The statuses that count as a rejection of a control or a false twin (deliberately false variants
-of a claim)."""
+"""A verdict with one of these statuses rejects a deliberately false variant of a claim."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None

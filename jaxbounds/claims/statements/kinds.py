@@ -17,7 +17,7 @@ Decider = Literal[
 
 
 class Traits(NamedTuple):
-    """The properties of a kind of claims, which other modules of the library use.
+    """The properties of a kind of claims.
 
     Attributes:
         decider: the evidence that decides a claim of this kind. If "each instance" decides, a

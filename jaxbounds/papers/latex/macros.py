@@ -10,12 +10,12 @@ from jaxbounds.papers.latex.pieces import Pieces
 MOST_STEPS = 20_000
 """`written_out` expands at most this many macros in one text.
 
-A text that needs more expansions stays as it is. A larger limit makes the expansion of a
-circular definition take longer.
+A text that needs more expansions stays unexpanded. A larger limit makes the expansion of a circular
+definition take longer.
 """
 LONGEST = 100_000
-"""An expanded text has at most this many characters. A text that would grow longer than `LONGEST`
-stays as it is. A larger limit makes the expansion of a circular definition take longer."""
+"""An expanded text has at most this many characters. A longer text stays unexpanded. A larger limit
+makes the expansion of a circular definition take longer."""
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
     r"|DeclareRobustCommand|DeclareMathOperator|(?:New|Renew|Provide|Declare)DocumentCommand"

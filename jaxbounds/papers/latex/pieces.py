@@ -56,7 +56,7 @@ class Pieces:
         return found
 
     def replaced(self, changes: Iterable[tuple[int, int, "str | Pieces"]], /) -> "Pieces":
-        """Replace some ranges of the text, which do not overlap, and return the new text.
+        """Return the text with some ranges replaced; the ranges do not overlap.
 
         Each change is (start, end, replacement); the caller sorts the changes by start.
         """

@@ -15,7 +15,7 @@ LISTED = {
 """A dict from each kind of item that the library lists, such as "theorem", to the prefix of the ids
 of these items.
 
-Other environments, such as remarks and examples, step their counters but are not listed.
+The library does not list other environments, such as remarks and examples.
 """
 _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",
@@ -126,8 +126,8 @@ def _declared(text: str, at: int, counters: Counters) -> dict[str, Theorem]:
 def of_the_class(text: str, known: dict[str, Theorem], counters: Counters, /) -> dict[str, Theorem]:
     """Return the theorem environments that the document's class, not the document, declares.
 
-    The function recognises such an environment by its usual name, for example "lemma", if the
-    document uses the environment.
+    The function recognises such an environment, if the document uses it, by its usual name, such as
+    "lemma".
     """
     style = re.search(r"\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", text)
     first = _SHARING.get(style[1].strip().lower() if style else "", "")
