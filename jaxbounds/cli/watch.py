@@ -1,7 +1,7 @@
 """`jaxbounds verify --watch`: judge statements again while the user edits their code.
 
 Each round is a new process, so that no old code stays in memory. A round judges a statement again
-if its code changed, a file that it read, or a folder that it listed.
+if its code, a file that it read, or a folder that it listed has changed.
 """
 
 import contextlib

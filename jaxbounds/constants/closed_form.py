@@ -1,7 +1,7 @@
 """Search for a closed form of a constant: formulas from PSLQ that fit its certified digits.
 
 PSLQ is an algorithm that finds integer relations. The field `ClosedForm.chance` estimates how
-likely a formula of this simplicity agrees with a random number. A small chance suggests that the
+likely an equally simple formula agrees with a random number. A small chance suggests that the
 formula is right for the number, and not that the number is the supremum.
 """
 

@@ -60,20 +60,15 @@ Family = Callable[[Any], Instance]
 class Limit(NamedTuple):
     """A family (path of scaled instances) along which the ratio lhs/rhs still rises.
 
+    The class `Growth` explains the fields `certain`, `settled`, `left`, `rise` and `lawful`.
+
     Attributes:
         words: the name of the limit, such as "W -> infinity" (an entry grows) or "a - b -> 0" (two
             entries meet).
         instance: an instance far along the family, in float64.
         ratio: the ratio lhs/rhs at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio lhs/rhs at the largest accepted scale, with balls (intervals) for the
-            program's constants.
-        settled: whether `left` is below 1e-12.
         endless: whether the ratio lhs/rhs grows without bound along the scale. If `settled` and
             `endless` are both False, the search does not know the limit of the ratio.
-        left: the relative change of the ratio lhs/rhs between the last two scales.
-        rise: the relative rise of the ratio lhs/rhs from the first scale to the last scale.
-        lawful: whether the distance of lhs/rhs from its value at the last scale is a power of the
-            scale, at scales near 1.
         family: the function from a scale to the family's instance, in float64.
     """
 

@@ -168,7 +168,7 @@ def sides_overflow(pool: Pool, /) -> bool:
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
     """Divide random instances with overflowing sides by powers of ten until the sides are finite.
 
-    The function returns the instance with the largest lhs/rhs first, and no instance if no side
+    The returned instances stand in decreasing order of lhs/rhs. The list is empty if no side
     overflows.
     """
     if not pool.measured:
