@@ -1,4 +1,4 @@
-"""Standard streams that may be closed or full, and text without control characters.
+"""Write text without control characters to standard streams that may be closed or full.
 
 If writing to a stream fails, the command still completes its work. If a stream accepts no more text
 (for example on a full disk), the command drops the rest of its output, and its exit status reports

@@ -63,8 +63,7 @@ class Ties(NamedTuple):
 def bases(instance: Instance, /) -> list[Basis]:
     """Return the basis of single entries, and a basis of pairs if two leaves have equal shapes.
 
-    In the pairs basis, one coordinate moves two leaves by equal amounts, because a claim about two
-    points is often tight at equal differences.
+    In the basis of pairs, one coordinate moves two leaves by equal amounts.
     """
     sizes = [leaf.size for leaf in floats_of(instance)]
     shapes = [leaf.shape for leaf in floats_of(instance)]
@@ -106,7 +105,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield ways to make coordinates equal without violating a hypothesis; fewest values first."""
+    """Yield ties of coordinates that keep the hypotheses true, fewest free values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):

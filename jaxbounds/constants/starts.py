@@ -192,7 +192,7 @@ def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
 class Fresh:
     """A source of unused random draws: first the draws of a pool, then new draws.
 
-    A new random instance traces and runs the samplers again, which may take longer than an ascent.
+    A new draw traces and runs the samplers again, which may take longer than an ascent.
     """
 
     def __init__(self, problem: Problem, pool: Pool, budget: Budget, seed: int, /) -> None:
