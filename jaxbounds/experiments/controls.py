@@ -19,7 +19,6 @@ class Controlled(NamedTuple):
     A control changes a data set so that the claim must fail.
 
     Attributes:
-        finding: the decision of the claim on the data set.
         control: the name of the claim's control; "" if the claim has no control.
         after: the decision of the claim on the changed data set; None if no claim on the changed
             data set has the claim's text.
@@ -42,10 +41,7 @@ def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
 
 
 def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
-    """Decide each claim about a data set again, on a changed data set that must not confirm it.
-
-    The claim's control is the function that changes the data set.
-    """
+    """Decide each claim about a data set again, on a changed data set that must not confirm it."""
     spoiled: dict[str, tuple[Finding, ...]] = {}
     found = []
     for index, finding in enumerate(experiment.claims(dataset)):

@@ -28,11 +28,7 @@ class Finding(NamedTuple):
 
 
 def __getattr__(name: str) -> Any:
-    """Return `Finding` for its old name `Claim`, for one release.
-
-    Raises:
-        AttributeError: if the module has no attribute with this name.
-    """
+    """Return `Finding` for its old name `Claim`, for one release."""
     if name != "Claim":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(

@@ -17,10 +17,7 @@ def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Use the library's matplotlib settings inside a `with` block.
-
-    At the end of the `with` block matplotlib has its earlier settings again.
-    """
+    """Use the library's matplotlib settings inside a `with` block."""
     import matplotlib
     from cycler import cycler
 

@@ -20,7 +20,6 @@ from jaxbounds.version import __version__
 
 @functools.cache
 def _packages() -> dict[str, str]:
-    """Return the versions of packages; only the first call reads the versions."""
     names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     return {name: importlib.metadata.version(name) for name in names}
 
@@ -35,7 +34,6 @@ def versions() -> dict[str, str]:
 
 
 def _git_state() -> str:
-    """Return the commit of the package's git checkout, with "-dirty" if changed; "" without git."""
     folder = Path(__file__).parents[1]
     try:
         ask = ("git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40")
@@ -57,11 +55,7 @@ _asked: ContextVar[str] = ContextVar("precision", default="")
 
 @contextlib.contextmanager
 def products_in(usual: str, /) -> Iterator[None]:
-    """Use the run's precision of matrix products inside a `with` block.
-
-    Args:
-        usual: the precision to use if the user of the run names no precision.
-    """
+    """Use the run's precision of matrix products, by default `usual`, inside a `with` block."""
     with jax.default_matmul_precision(_asked.get() or usual):
         yield
 
@@ -70,8 +64,7 @@ def products_in(usual: str, /) -> Iterator[None]:
 def asked_for(precision: str, /) -> Iterator[None]:
     """Set the precision of matrix products for runs inside a `with` block.
 
-    Args:
-        precision: one of `PRECISIONS`; "" leaves the choice to the experiment or to JAX.
+    The empty text leaves the choice to the experiment or to JAX.
     """
     token = _asked.set(precision)
     try:

@@ -24,10 +24,6 @@ If this limit is larger, a damaged file may fill more memory.
 
 
 def _digest(dataset: xr.Dataset) -> str:
-    """Return the digest of a data set: its values, types, dimensions and attributes.
-
-    The function ignores the attribute that stores a digest.
-    """
     # A file may change the width of strings.
     text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
     arrays = {str(name): text(dataset[name].values) for name in dataset.variables}

@@ -58,10 +58,8 @@ class Settings:
     ) -> tuple[Finding, ...]:
         """Return findings (answers to claims); make them undecided if the settings do not suffice.
 
-        Args:
-            dataset: a data set with its configuration in the attribute "config".
-            findings: the findings: the data set's answers to the claims.
-            more: further differences of the run's settings from the needed settings, in words.
+        The texts `more` name further differences between the run's settings and the required
+        settings.
         """
         changed = (*self.changed(dataset), *more)
         return tuple(opened(one, changed, self.decides) for one in findings)
@@ -70,14 +68,9 @@ class Settings:
 def default_settings(
     *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings for an experiment that no paper has.
+    """Return the settings for an experiment that no paper has: the experiment's default settings.
 
-    The experiment's default settings decide its claims.
-
-    Args:
-        others: the reason why fields in neither `exact` nor `least` may have any value.
-        least: a dict from a field of the configuration to the field's smallest allowed value.
-        exact: a dict from a field of the configuration to the field's required value.
+    The arguments mean the same as the attributes of `Settings`.
     """
     return Settings(
         exact=exact or {}, least=least, others=others, whose="the default's", decides="The default"
@@ -85,14 +78,9 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding (answer to a claim); make it undecided if the settings do not suffice.
+    """Return a finding (answer to a claim); make it undecided if any settings `changed`.
 
-    The undecided finding names a run that decides the claim.
-
-    Args:
-        finding: the finding (the answer to a claim) at the run's settings.
-        changed: the differences of the run's settings from the needed settings, in words.
-        decides: the options of a run that decides the claim.
+    The undecided finding names the options `decides` of a run that decides the claim.
     """
     why = "; ".join(changed)
     if not why or finding.reproduced is None:

@@ -15,10 +15,7 @@ PACKAGES = {
 def require(*modules: str, why: str) -> None:
     """Raise an error if an optional module is absent, and name the pip extra that installs it.
 
-    Args:
-        modules: the names of modules; each is a key of `PACKAGES`.
-        why: a plural noun for the parts of the library that need the modules, such as
-            "experiments".
+    The noun `why` is a plural for the parts of the library that need the modules ("experiments").
 
     Raises:
         ModuleNotFoundError: if a module is absent; the message names the extra.

@@ -191,7 +191,6 @@ def _word(dtype: np.dtype) -> str:
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """View an array's bits as an array of a type that NumPy's file format can name."""
     if _word(array.dtype) == array.dtype.str:
         return array
     return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
@@ -219,13 +218,9 @@ def save_arrays(
 ) -> Place:
     """Write arrays as .npz with a checksum, completely or not at all.
 
-    Args:
-        path: the path of the file to write.
-        arrays: a dict of arrays; the keys name the arrays.
-        form: the kind and version of the file, as text; `load_arrays` compares it with the expected
-            text.
-        about: a text that the file stores with the arrays; the checksum covers the text too.
-        lasting: whether to fsync the file (see `whole`).
+    The text `form` is the kind and version of the file; `load_arrays` compares it with the expected
+    text. The file stores the text `about` with the arrays. If `lasting` is true, the function
+    fsyncs the file (see `whole`).
 
     Raises:
         TypeError: if an array holds Python objects, or has a type that `load_arrays` cannot read.
@@ -258,10 +253,8 @@ def load_arrays(
 ) -> tuple[dict[str, np.ndarray], str]:
     """Read the arrays and the text that `save_arrays` wrote.
 
-    Args:
-        path: the path of the file.
-        form: the expected kind and version of the file, as text.
-        limit: the largest number of bytes that the unpacked arrays may take.
+    The text `form` is the expected kind and version of the file. The unpacked arrays may take at
+    most `limit` bytes.
 
     Raises:
         Refused: if the file is missing or of another kind, or if the file's checksum does not

@@ -64,15 +64,9 @@ def refuse_links(folder: Path, name: str, /) -> None:
 
 
 def set_aside(path: Place, why: str, /) -> Place:
-    """Rename a file inside its folder, to protect the file from a write, and print both names.
+    """Rename a file or folder, to protect it from a write; print both names; return the new path.
 
-    Args:
-        path: the file to rename; it may also be a folder.
-        why: the reason for the new name: a phrase that follows the path in the message ("was
-            changed").
-
-    Returns:
-        The new path of the file.
+    The reason `why` is a phrase that follows the path in the message ("was changed").
     """
     for number in range(1, 10**6):
         target = path.with_name(f"{path.stem}.aside-{number}{path.suffix}")
@@ -98,10 +92,8 @@ def set_aside(path: Place, why: str, /) -> Place:
 class Marked:
     """A folder of the user, in which runs write files of their own.
 
-    The names of files are relative to the folder, with "/" between their parts.
-
-    Args:
-        path: the folder that runs write into; the first write makes the folder.
+    The names of files are relative to the folder, with "/" between their parts. The first write
+    makes the folder.
 
     Raises:
         Refused: in any method, if the mark `.jaxbounds` is a symbolic link, or a file of the user
@@ -114,7 +106,6 @@ class Marked:
         self._stamps: dict[str, tuple[int, ...]] = {}
 
     def _read(self) -> dict[str, set[str]]:
-        """Return the mark as a dict from each file name to the digests of its written contents."""
         if self._digests is not None:
             return self._digests
         mark, found = self.path / MARK, dict[str, set[str]]()
@@ -138,10 +129,7 @@ class Marked:
         return found
 
     def _note(self, name: str, digest: str) -> None:
-        """Add a file's name and digest to the mark (list of written files).
-
-        Call this method before you create the file.
-        """
+        """Add a file's name and digest to the mark `.jaxbounds`, before the file is created."""
         known = self._read()
         line = json.dumps({"name": name, "sha256": digest}) + "\n"
         mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"
@@ -182,12 +170,8 @@ class Marked:
         """Return the content of a file; None if the file is absent or damaged.
 
         A run's file also counts as damaged if someone changed it after the run. The method renames
-        a run's damaged file (see `set_aside`), and leaves a file of the user unchanged.
-
-        Args:
-            name: the name of the file in the folder.
-            read: a function that reads the file, and raises `Damaged` if the library did not write
-                the content.
+        a run's damaged file (see `set_aside`), and leaves a file of the user unchanged. The
+        function `read` raises `Damaged` if the library did not write the content.
         """
         path = self.place(name)
         try:
@@ -350,7 +334,6 @@ class Marked:
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Remove from the mark (a list of files) each name for which `gone` returns True."""
         self._digests = None  # another process may have added a name
         known = self._read()
 
@@ -369,13 +352,11 @@ class Marked:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return numbers that differ after a change of a file: its device, inode, size and times."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _head_of(path: Place) -> str:
-    """Return the digest of a file's first line; empty for a file in an object store."""
     if not _local(path):
         return ""
     with open(path, "rb") as file:
@@ -383,5 +364,4 @@ def _head_of(path: Place) -> str:
 
 
 def _existing(path: str, flags: int) -> int:
-    """Open an existing file (an opener for `open`), and refuse a symbolic link."""
     return os.open(path, (flags & ~os.O_CREAT) | getattr(os, "O_NOFOLLOW", 0))

@@ -106,7 +106,6 @@ class Scan(NamedTuple):
             inputs.
         consts: the number of operands that are constants of the loop.
         carry: the number of operands that each step of the loop replaces.
-        length: the number of steps of the loop.
         reverse: whether the scan begins with the last slice of its inputs.
     """
 
@@ -185,10 +184,6 @@ def branches_of(eqn: JaxprEqn, /) -> Sequence[ClosedJaxpr]:
 def solver_of(eqn: JaxprEqn, values: Sequence[Any], /) -> tuple[ClosedJaxpr, list[Any]]:
     """Return the program that solves the system of a `custom_linear_solve`, and its operands.
 
-    Args:
-        eqn: the equation.
-        values: the values of all operands of the equation.
-
     Raises:
         UnknownParametersError: if the equation stores the program in an unknown way.
     """
@@ -213,7 +208,6 @@ program."""
 
 
 def _polynomial(x: Any, *coefficients: Any) -> Any:
-    """Evaluate a polynomial by Horner's rule, from the highest degree to the lowest."""
     return functools.reduce(lambda found, c: found * x + c, reversed(coefficients))
 
 
@@ -241,10 +235,7 @@ def called_names() -> tuple[str, ...]:
 
 @functools.lru_cache(512)
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
-    """Trace a program that computes the same as a primitive, for operands of the types `kinds`.
-
-    The function serves a primitive whose equation holds no program.
-    """
+    """Trace a program that computes the same as a primitive whose equation holds no program."""
 
     def run(*leaves: Any) -> list[Any]:
         if described is None:
@@ -327,7 +318,6 @@ class _Maker:
         self._made = {v: eqn for eqn in program.eqns for v in eqn.outvars}
 
     def of(self, atom: Any, *names: str) -> JaxprEqn | None:
-        """Return the equation that computes a variable; None if `names` lacks its primitive."""
         eqn = None if isinstance(atom, Literal) else self._made.get(atom)
         return eqn if eqn is not None and (not names or eqn.primitive.name in names) else None
 
@@ -374,7 +364,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _power_ending(atom: Any, maker: _Maker) -> tuple[IntegerPower, list[Any]] | None:
-    """Return the integer power that a variable holds, and the powers after earlier steps."""
     steps, before = list[tuple[Any, Any]](), list[Any]()
     while (step := maker.step(atom)) is not None:
         atom = step[0]

@@ -22,10 +22,6 @@ than this series."""
 
 
 def _within(old: str, new: str, names: str) -> dict[str, str]:
-    """Return a dict from old to new names of modules that moved to another package.
-
-    The new name of a module ends in the old name's last part.
-    """
     dot = f"{old}." if old else ""
     return {f"{dot}{name}": f"{new}.{name}" for name in names.split()}
 
@@ -131,8 +127,6 @@ def _warn(old: str, new: str, stacklevel: int) -> None:
 
 
 def _getter(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a module, which accepts old names of attributes with a warning."""
-
     def __getattr__(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module '{ROOT}.{module}' has no attribute {name!r}", name=name)

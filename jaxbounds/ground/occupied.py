@@ -33,12 +33,7 @@ A larger number makes `take` notice a free folder later.
 
 
 class Held:
-    """A folder that this process holds until a call of `release` or the object's deletion.
-
-    Args:
-        path: the folder.
-        lock: the descriptor of the locked file in the folder; -1 if no file is locked.
-    """
+    """A folder that this process holds until a call of `release` or the object's deletion."""
 
     def __init__(self, path: Path, lock: int = -1) -> None:
         self.path, self._thread = path, threading.get_ident()
@@ -68,10 +63,7 @@ _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """Lock a folder.
-
-    If another run holds the folder, return the settings of that run, or "" if unknown.
-    """
+    """Lock a folder; if another run holds it, return that run's settings, or "" if unknown."""
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()
@@ -115,18 +107,13 @@ def take(
 ) -> Held:
     """Reserve a folder for this run alone: `out`, or a folder beside `out`.
 
-    A message on standard error names the folder if it is not `out`.
+    A message on standard error names the folder if it is not `out`. If a run with equal settings
+    holds a folder, this run waits until the folder is free. The function skips a folder that a run
+    with other settings holds, or in which a user's file has one of the `names` that the run will
+    write.
 
-    If a run with equal settings holds a folder, this run waits until the folder is free. The
-    function skips a folder that a run with other settings holds, or in which a user's file has one
-    of the run's names.
-
-    Args:
-        out: the folder that the caller requested.
-        settings: JSON-able settings; a run waits for another run with equal settings.
-        names: the names of the files that the run will write.
-        look: a function that a waiting run calls repeatedly; an exception of `look` ends the wait.
-        only: whether the function reserves no folder except `out`, as a continued run needs.
+    A waiting run calls `look` repeatedly; an exception of `look` ends the wait. If `only` is true,
+    as a continued run needs, the function reserves no folder except `out`.
 
     Raises:
         Refused: if `only` is true and the folder is not free, or if a symbolic link has a name in

@@ -37,11 +37,10 @@ def fault_of(folder: Path, /) -> str:
 
 
 def private(folder: Path, /) -> Path | None:
-    """Make a folder, if it is absent, that only the user of this process can write.
+    """Make a folder, if it is absent, that only the user of this process can write; return it.
 
-    Returns:
-        The folder. None if the folder cannot be made, if another user owns it, or if other users
-        can write into it.
+    The result is None if the folder cannot be made, if another user owns it, or if other users can
+    write into it.
     """
     try:
         missing = [level for level in (folder, *folder.parents) if not level.exists()]
@@ -53,12 +52,10 @@ def private(folder: Path, /) -> Path | None:
 
 
 def key_of(folder: Path, /) -> bytes | None:
-    """Return the random key of a private folder, and make the key if it is absent.
+    """Return the 32-byte random key of a private folder, and make the key if it is absent.
 
-    Only the owner of the folder can read the key.
-
-    Returns:
-        The key, 32 bytes; None if the folder is not private, or a key cannot be stored in it.
+    Only the owner of the folder can read the key. The result is None if the folder is not private,
+    or a key cannot be stored in it.
     """
     if private(folder) is None:
         return None
@@ -74,11 +71,9 @@ def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
 
 
 def read_signed(file: Path, /) -> bytes | None:
-    """Return the content of a file that begins with its `signature`.
+    """Return the content of a file, without the `signature` with which the file begins.
 
-    Returns:
-        The bytes after the signature; None if the file is missing, cut or changed, or if the
-        file's folder is not private.
+    The result is None if the file is missing, cut or changed, or if its folder is not private.
     """
     try:
         written = file.read_bytes()
@@ -91,10 +86,7 @@ def read_signed(file: Path, /) -> bytes | None:
 
 
 def _made(file: Path) -> bytes | None:
-    """Make a new secret key for the folder.
-
-    If two processes make keys at the same time, the later key replaces the earlier key.
-    """
+    """Make a new secret key; if two processes make keys at the same time, the later key stays."""
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(secrets.token_bytes(LENGTH))

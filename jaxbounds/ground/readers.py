@@ -107,13 +107,10 @@ def parsed(data: bytes, /) -> Any:
 
 
 def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> Value:
-    """Read a JSON file.
+    """Read a JSON file of at most `limit` bytes.
 
-    Args:
-        path: the file.
-        of: a function that converts the parsed JSON to the result. The function raises one of
-            `UNREADABLE` for JSON with an unexpected structure.
-        limit: the largest number of bytes that the file may have.
+    The function `of` converts the parsed JSON to the result, and raises one of `UNREADABLE` for
+    JSON with an unexpected structure.
 
     Raises:
         Damaged: if the file is not JSON, or if `of` raises one of `UNREADABLE`.
@@ -133,12 +130,7 @@ _WORDS = (None, "inf", "-inf")
 
 
 def fits(value: Any, hint: Any, /) -> bool:
-    """Tell whether a parsed JSON value has the structure that the library writes for a Python type.
-
-    Args:
-        value: the value that was parsed from JSON.
-        hint: the type: a type of strings, numbers, literals, tuples, lists or dicts, or a union.
-    """
+    """Tell whether a parsed JSON value has the structure that `to_json` gives a type's values."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -183,10 +175,6 @@ def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, byt
 
 
 def _array_of(part: Any, size: int) -> np.ndarray:
-    """Read one array from an archive.
-
-    The size of the archive's entry must match the size that the array's header declares.
-    """
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
         raise Refused(

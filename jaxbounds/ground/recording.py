@@ -1,14 +1,11 @@
 """Record the files and modules that a user's code reads, by watching the code run.
 
 An audit hook of Python reports each opened file, each listed folder and each started program. An
-import finder records each import. The finder also compiles a user's modules from source. Python
-itself would use stored bytecode if the size and time of the source file are unchanged. The audit
-hook does not report existence checks. While the record is active, replacements of `os.stat` and
-similar functions record the path.
+import finder records each import, and compiles the user's modules from source, because Python may
+use outdated bytecode. Replacements of `os.stat` and similar functions record existence checks.
 
-The record misses three kinds of input: files that C code opens itself (such as HDF5 files), the
-clock, and answers from a computer network. A statement declares inputs of these kinds with
-`depends=`.
+The record misses files that C code opens itself (such as HDF5 files), the clock, and answers from a
+computer network. A statement declares inputs of these three kinds with `depends=`.
 """
 
 import contextlib
@@ -95,13 +92,7 @@ class _Watch:
         self.inside = threading.local()
 
     def note(self, word: str, path: Any) -> None:
-        """Record the present state of a dependency, unless the record already has a state.
-
-        Args:
-            word: the kind of the dependency (what the code read), a key of `states._STATES` such as
-                "file".
-            path: the path of the file or folder; the method ignores an open descriptor (an int).
-        """
+        """Record the present state of a dependency, unless the record already has a state."""
         if isinstance(path, int) or path is None:
             return
         name = os.path.abspath(os.fsdecode(path))
@@ -114,7 +105,6 @@ class _Watch:
             self.keep(key, state(key))
 
     def keep(self, key: str, value: str) -> None:
-        """Record a dependency's first state, and pass it to the functions given to `telling`."""
         if key in self.depends:
             return
         self.depends[key] = value
@@ -148,7 +138,6 @@ _foreign: dict[str, bool] = {}
 
 
 def _is_foreign(file: str) -> bool:
-    """Tell whether a source file belongs neither to Python nor to the library or its packages."""
     if file not in _foreign:
         path = os.path.realpath(file)
         place = next((p for p in _INSTALLED if path.startswith(p)), "")
@@ -207,7 +196,6 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
 
 
 def _outside_of_python(frame: FrameType | None) -> str:
-    """Return the source file of the innermost caller that is not part of Python."""
     while frame is not None and (
         frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
     ):
@@ -216,7 +204,6 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Call `act` if the user's code called the function of `frame`; ignore exceptions of `act`."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):
@@ -268,10 +255,7 @@ class FromText(SourceFileLoader):
 
 
 class _Finder:
-    """The first import finder of Python, which records the modules that the user's code imports."""
-
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Find a module with Python's other import finders, and record the module's file."""
         first = name.partition(".")[0]
         busy = getattr(_watch.inside, "busy", False)
         if not _watch.depth or busy or first in OURS or first in sys.stdlib_module_names:
@@ -310,10 +294,8 @@ _looks = {
 def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
     """Record the files that the user's code reads, for the duration of a `with` block.
 
-    Args:
-        entry: the code object of the function that calls the user's code. Reads by this function
-            itself, or by its callers, do not count.
-        loading: whether the block loads a user's module; if True, all reads count.
+    The function with the code object `entry` calls the user's code; its own reads do not count. If
+    `loading` is true, the block loads a user's module, and all reads count.
     """
     watch = _watch
     with watch.lock:
@@ -345,9 +327,8 @@ def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
 def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
     """Call a function for each newly recorded dependency, for the duration of a `with` block.
 
-    Args:
-        tell: a function that takes a dependency (such as "file: /home/me/data.npy") and its state;
-            the record omits files that `tell` opens.
+    The function takes a dependency (such as "file: /home/me/data.npy") and its state. The record
+    omits files that the function opens.
     """
     _watch.told.append(tell)
     try:
@@ -412,10 +393,8 @@ def outdated() -> set[str]:
 def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[assignment]
     """Forget all recorded dependencies (files, modules); return the names of recorded modules.
 
-    Args:
-        different: the recorded files and modules whose content changed. If Python imported a module
-            before the recording began, the function returns the module only if its own file
-            changed.
+    A module that Python imported before the recording began is in the result only if its own file
+    is in `different`, the changed files and modules.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

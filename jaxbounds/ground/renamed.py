@@ -7,12 +7,7 @@ from typing import Any
 
 
 def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which finds a function by its old name and warns.
-
-    Args:
-        module: the `__name__` of the module with renamed functions.
-        names: a dict from the old names of functions to new names.
-    """
+    """Return a module's `__getattr__`, which finds a function by its old name and warns."""
 
     def look_up(name: str) -> Any:
         if name not in names:

@@ -1,9 +1,8 @@
 """Compute the states of the files, folders and modules on which a result depends.
 
 A dependency is a text: a kind, and a path or name, such as "file: /home/me/data.npy". The state of
-a dependency is a text that describes its content, such as a digest. If the states at two times are
-equal, code that reads the dependency reads the same content. The state of a file is a digest of its
-content. A new modification time is thus no change.
+a dependency is a text that describes its content, such as a digest. A new modification time of a
+file is no change.
 """
 
 import hashlib
@@ -71,7 +70,6 @@ def _kind(path: str, follow: bool = True) -> str:
 
 
 def _times(path: str) -> str:
-    """Return a file's mode, size and modification time from `os.stat`, as one text."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -80,7 +78,6 @@ def _times(path: str) -> str:
 
 
 def _names(path: str) -> str:
-    """Return a digest of the names of the files in a folder, without `__pycache__`."""
     try:
         names = sorted(set(os.listdir(path)) - {"__pycache__"})
     except (OSError, ValueError):
@@ -96,7 +93,6 @@ def _target(path: str) -> str:
 
 
 def _declared(path: str) -> str:
-    """Return a digest of a file, or of a folder's files; "absent" if nothing has this path."""
     if not os.path.isdir(path):
         return content(path)
     total = hashlib.sha256()
@@ -121,10 +117,7 @@ def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | No
 
 
 def whence(spec: ModuleSpec | None, /) -> str:
-    """Return the file of a module.
-
-    For a namespace package, which has no file, return its folders.
-    """
+    """Return the file of a module; for a namespace package, which has no file, its folders."""
     if spec is None:
         return ABSENT
     if spec.has_location and spec.origin:
@@ -136,7 +129,6 @@ def whence(spec: ModuleSpec | None, /) -> str:
 
 
 def _module(name: str) -> str:
-    """Return the file in which an import would now find the module, without executing the file."""
     spec, inside = None, None
     parts = name.split(".")
     for number in range(len(parts)):

@@ -12,8 +12,7 @@ _asked = False
 def listening() -> Iterator[None]:
     """Declare that the code in a `with` block listens for requests to stop.
 
-    The code often calls `asked`, which tells whether somebody requested a stop, and then calls
-    `answer`.
+    The code often calls `asked`. After a request, the code saves its results and calls `answer`.
     """
     global _listening
     _listening += 1

@@ -36,12 +36,10 @@ def _digest(value: Any) -> str:
 
 
 def environment(*, whole: bool) -> str:
-    """Return a digest of the environment variables.
+    """Return a digest of the environment variables with a prefix in `NUMERIC`.
 
-    Args:
-        whole: whether to include all variables except those in `NO_MATTER`, because a user's code
-            may read any variable. If False, the digest includes only variables with a prefix in
-            `NUMERIC`.
+    If `whole` is true, the digest includes all variables except those in `NO_MATTER`, because a
+    user's code may read any variable.
     """
     kept = {k: v for k, v in os.environ.items() if k not in NO_MATTER}
     if not whole:

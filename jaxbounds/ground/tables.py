@@ -12,13 +12,7 @@ MOST = 30
 
 
 class Table(NamedTuple):
-    """The table that displays a result.
-
-    Attributes:
-        title: the line above the table; if the table has no rows, only the title is displayed.
-        columns: the names of the table's columns.
-        rows: the rows; each row has one text for each column.
-    """
+    """The table that displays a result; a table without rows displays only its title."""
 
     title: str
     columns: Sequence[str] = ()

@@ -23,10 +23,7 @@ def printable(text: str, /) -> str:
 def shortened(name: str, most: int, /) -> str:
     """Return a file name of at most `most` bytes; a digest of the name replaces the cut part.
 
-    Args:
-        name: the whole file name, without its suffix (".json").
-        most: the largest number of bytes of the result in UTF-8, at least 33; a file system allows
-            255 bytes, including the suffix.
+    The name has no suffix (".json"). The limit `most` is at least 33, and counts bytes in UTF-8.
     """
     whole = name.encode(errors="surrogatepass")
     if len(whole) <= most:

@@ -9,7 +9,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def _is_here(hint: Any) -> bool:
-    """Tell whether a type holds functions or local paths, which the JSON of a result omits."""
     code = get_origin(hint) is Callable or getattr(hint, "is_code", False)
     return hint is Path or code or any(map(_is_here, get_args(hint)))
 

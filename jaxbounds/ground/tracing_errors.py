@@ -32,10 +32,7 @@ def is_library(filename: str, /) -> bool:
 
 
 def _chain(problem: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and its causes.
-
-    The traceback of the exception, or of one of its causes, holds the user's lines.
-    """
+    """Yield an exception and its causes; the user's lines are in a traceback of one of them."""
     while problem is not None:
         yield problem
         problem = problem.__cause__

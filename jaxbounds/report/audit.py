@@ -78,9 +78,6 @@ def markdown(audit: Audit, /) -> str:
     """Return the audit as Markdown: summary, errors, all claims, unchecked items, and commands.
 
     The commands let anyone repeat the audit.
-
-    Args:
-        audit: the data from which the audit is written.
     """
     paper, parts = audit.paper, list[str]()
     parts += [f"# {text(paper.title)}: its claims, measured"]
@@ -184,22 +181,16 @@ def _to(name: str) -> str:
 
 
 def _linked(words: str, audit: Audit) -> str:
-    """Return the text with the ids of statements and errata as links."""
     known = {v.id for v in audit.verdicts} | {e.id for e in audit.paper.errata}
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     return re.sub(rf"(?<![\w.])({names})(?![\w-]|\.\w)", lambda m: _to(m[0]), text(words))
 
 
 def _shown(out: Path) -> str:
-    """Return a relative path of a folder unchanged, but only the last name of an absolute path."""
     return out.name if out.is_absolute() else out.as_posix()
 
 
 def _found(verdict: Verdict, audit: Audit) -> str:
-    """Return a verdict as Markdown, with its counterexample, certificate and command.
-
-    The command computes the verdict again.
-    """
     lines = [f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"]
     if verdict.shrunk_file:
         stored = load_instance(audit.out / verdict.shrunk_file)
@@ -293,7 +284,6 @@ def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) 
 
 
 def _items(audit: Audit) -> Iterator[str]:
-    """Yield a table of the numbered items of the paper's LaTeX source, with each item's verdict."""
     found = coverage(audit.paper, audit.verdicts)
     if not found:
         return

@@ -18,14 +18,7 @@ STYLES = {
 
 
 def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
-    """Return a row for each form: the result in a word, the distance between the sides, the time.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    Args:
-        certificates: the results to print: certificates of `jaxbounds.certify`, and proofs.
-        width: the width of the screen, in columns; at 80 columns the table fits.
-    """
+    """Return a row for each form (version of a claim): result, distance of the sides, time."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("statement", width=29, no_wrap=True, overflow="ellipsis")
     table.add_column("form", width=max(12, min(width - 70, 40)), overflow="fold")

@@ -40,9 +40,6 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
     The digest does not depend on the machine, the packages' versions, the run's seconds or the
     order of the verdicts. Equal findings of two audits therefore have equal digests. The ratio of
     an identity that holds shows only rounding errors, so the digest leaves this ratio out.
-
-    Args:
-        verdicts: the verdicts on forms of statements.
     """
     return hashlib.sha256("\n".join(sorted(map(_line, verdicts))).encode()).hexdigest()
 
@@ -53,12 +50,6 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
     A form is one version of a claim. Rejected forms come first, by the weight of their errata, and
     undecided forms come last. A twin (a false claim that the check must refute) is not a claim of
     the paper, and therefore no finding.
-
-    Args:
-        paper: the paper.
-        verdicts: the verdicts on the statements of the paper.
-        settings: the settings of the run, with the version of the library as "jaxbounds", and
-            "seed".
     """
     made = f"jaxbounds {settings.get('jaxbounds', '')}".strip()
     ours = [v for v in verdicts if v.paper == paper.id]
@@ -73,7 +64,7 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
 
 
 def is_address(target: str, /) -> bool:
-    """Tell whether a target is the address of a web page, and no script."""
+    """Tell whether a target is the address of a web page."""
     return re.fullmatch(r"https?://[^\s<>()\"']+", target) is not None
 
 
@@ -86,13 +77,7 @@ def _link(name: str, target: str) -> Html:
 def cite_section(
     papers: Iterable[Paper], verdicts: Iterable[Verdict], settings: Mapping[str, Any], /
 ) -> Html | None:
-    """Return the page's section about the papers: the editions checked, their links and citations.
-
-    Args:
-        papers: the papers to which the verdicts belong.
-        verdicts: the verdicts on the page.
-        settings: the settings on which the verdicts of the run depend.
-    """
+    """Return the page's section about the papers: checked editions, their links and citations."""
     verdicts = tuple(verdicts)
     parts = [
         element(

@@ -25,24 +25,14 @@ def explained(paper: Paper, /) -> dict[str, str]:
 
 
 def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
-    """Return the codes (such as S6) that occur in a text, each once, in the order of the text.
-
-    Args:
-        words: the text.
-        known: the codes (short names such as S6) to look for.
-    """
+    """Return the codes (such as S6) that occur in a text, each once, in the order of the text."""
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     found = re.findall(rf"(?<![\w.])(?:{names})(?![\w#])", words) if names else ()
     return tuple(dict.fromkeys(found))
 
 
 def legend(words: str, paper: Paper, /) -> Text:
-    """Explain each code (short name such as S6) in a text on its own line; empty without codes.
-
-    Args:
-        words: the text in which the codes occur.
-        paper: the paper that the text is about.
-    """
+    """Explain each code (short name such as S6) in a text on its own line; empty without codes."""
     known, text = explained(paper), Text()
     for code in codes_in(words, known):
         text.append(f"{code:<12}", style="bold").append(f"{known[code]}\n")
@@ -52,13 +42,7 @@ def legend(words: str, paper: Paper, /) -> Text:
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
     """Return a line for the end of a table: the command that explains the codes of its forms.
 
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    The result is "" if the forms have no codes (short names such as S6).
-
-    Args:
-        forms: ids of statements, each with the name of a form.
-        papers: the papers to which the statements belong.
+    A form is a version of a claim. The result is "" if no form has a code (short name such as S6).
     """
     known = {paper.id: explained(paper) for paper in papers}
     found: dict[str, None] = {}
@@ -84,14 +68,7 @@ def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
 
 
 def describe_code(paper: Paper, code: str, /) -> Text:
-    """Return the explanation of a code, the forms with the code, and a command to show a form.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    Args:
-        paper: the paper that explains the code.
-        code: the code, one of the keys of `explained(paper)`.
-    """
+    """Return the explanation of a code, the claims' versions with it, and a command to show one."""
     errata = {erratum.id: erratum for erratum in paper.errata}
     text = Text()
     if code in paper.codes:
@@ -114,9 +91,7 @@ def describe_code(paper: Paper, code: str, /) -> Text:
 def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]]:
     """Return the papers that explain a code (short name such as S6), each with the code.
 
-    Args:
-        name: "multihead.S6", "multihead S6", or "S6" for all papers that have the code.
-        papers: the papers in which the code is looked up.
+    The name is "multihead.S6", "multihead S6", or "S6" for all papers that have the code.
 
     Raises:
         Refused: if the name has the form of a code and no paper has it.

@@ -77,13 +77,11 @@ def is_difference(verdict: Verdict, /) -> bool:
 
 
 def _ordered(verdict: Verdict) -> tuple[float, float]:
-    """Return the sides of the worst instance, first the side claimed to be smaller."""
     lhs, rhs = verdict.sides
     return (rhs, lhs) if verdict.relation == ">=" else (lhs, rhs)
 
 
 def _difference(verdict: Verdict) -> str:
-    """Describe the difference of the sides; only a claim that fails is "over" or "short"."""
     smaller, larger = _ordered(verdict)
     gap = smaller - larger
     if gap == 0:
@@ -95,15 +93,10 @@ def _difference(verdict: Verdict) -> str:
 
 
 def _equal(ratio: float) -> str:
-    """Describe in words a worst ratio of the sides that is 1, or 1 up to the last digits."""
     return "equal at worst" if ratio == 1 else f"equal to {abs(ratio - 1):.0e}"
 
 
 def _apart(verdict: Verdict, ratio: float) -> str:
-    """Return the factor between the sides as text, such as "x2.5 loose".
-
-    A failing form (version of a claim) is "over" its upper bound or "short" of its lower bound.
-    """
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"
     if ratio > 1 and verdict.status != "fails":
@@ -119,13 +112,10 @@ class Column:
     """A column of the table of verdicts.
 
     Attributes:
-        name: the head of the table's column, in lower case.
-        text: a function that returns the text of a cell.
         width: the width in the terminal, in characters. 0 means the rest of the screen's width, and
             None hides the column in the terminal.
         screen: the least width of the screen, in characters, at which the terminal shows the
             column.
-        right: whether the terminal aligns the column to the right.
         brief: whether notebooks and audits, which are narrow, show the column.
         css: the CSS class of the column's cells on the page; the head's class is `column-` and the
             last word of `name`.

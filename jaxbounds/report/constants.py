@@ -39,10 +39,6 @@ def constants_schema() -> Schema:
 
 
 def _decimals(found: AtSize) -> str:
-    """Return the ratio lhs/rhs with its certified digits, at most ten.
-
-    "~" marks a ratio that is not certified.
-    """
     if not found.low:
         return f"~{found.ratio:.6g}"
     return f"{found.ratio:.{min(max(found.digits, 1), 10)}g}"
@@ -53,12 +49,7 @@ def _exact(found: AtSize) -> str:
 
 
 def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
-    """Return a row for each size: the lower estimate of the constant, its digits, a closed form.
-
-    Args:
-        constant: the constant.
-        width: the width of the screen, in columns.
-    """
+    """Return a row for each size: the lower estimate of the constant, its digits, a closed form."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("size", max_width=max(12, width - 72), overflow="fold")
     table.add_column("C at least", justify="right", width=14, no_wrap=True)
@@ -128,14 +119,9 @@ def constant_text(constant: SharpConstant, /) -> str:
 
 
 def constant_figure(constant: SharpConstant, /) -> Any:
-    """Draw the sharp constant C against the size on which C depends most.
+    """Draw the sharp constant C against the size on which C depends most, with matplotlib.
 
     The figure has one line for each combination of values of the other sizes.
-
-    Drawing the constant needs matplotlib.
-
-    Returns:
-        A matplotlib figure.
     """
     import matplotlib.pyplot as plt
 
@@ -178,18 +164,10 @@ def looseness_rows(
 ) -> list[tuple[str, ...]]:
     """Return for each constant a row (statement, form, C, looseness, where, formula).
 
-    The entry `where` names the place of the supremum. The formula is a closed form, or a dependence
-    on sizes.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    The table never shows a constant below a known ratio. For a constant below a known ratio, the
-    table shows the known ratio, without the place of the supremum and without a dependence on
-    sizes.
-
-    Args:
-        constants: the sharp constants of inequalities.
-        worst: worst ratios that are known from other runs.
+    A form is one version of a claim: printed, corrected or sharpened. The entry `where` names the
+    place of the supremum. The formula is a closed form, or a dependence on sizes. If `worst` has a
+    larger ratio lhs/rhs than the constant, the row shows the ratio, without a place and without a
+    dependence on sizes.
     """
     rows: list[tuple[str, ...]] = []
     for constant in constants:
@@ -216,13 +194,7 @@ def looseness_rows(
 def looseness_section(
     constants: Sequence[SharpConstant], seen: frozenset[str], worst: Worst, /
 ) -> Html | None:
-    """Return the page's part on the looseness of the printed forms (versions of a claim).
-
-    Args:
-        constants: the constants that the papers' records hold.
-        seen: the ids of the statements on the page.
-        worst: worst ratios that are known from other runs.
-    """
+    """Return the page's part on the looseness of the printed forms (versions of a claim)."""
     rows = looseness_rows((c for c in constants if c.id in seen), worst)
     if not rows:
         return None

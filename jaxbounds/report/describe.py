@@ -89,10 +89,6 @@ def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
 
     The reported ratio is not lhs/rhs if the bound is zero or negative. The text is empty if the
     ratio is lhs/rhs, or if a side is not stored.
-
-    Args:
-        relation: the relation between the sides in the statement: "<=", ">=" or "=".
-        meta: the description of the stored instance, from its file.
     """
     lhs, rhs = (meta.get(side) for side in ("lhs", "rhs"))
     if not isinstance(lhs, int | float) or not isinstance(rhs, int | float):
@@ -103,12 +99,7 @@ def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
 
 
 def instance_code(instance: object, file: Path, /) -> str:
-    """Return an instance as Python code: its numbers, or the call that loads its file.
-
-    Args:
-        instance: the instance as nested dicts of arrays.
-        file: the file that stores the instance.
-    """
+    """Return an instance as Python code: its numbers, or the call that loads its file."""
     words = str(_listed(instance))
     plain = len(words) < LONGEST and "inf" not in words and "nan" not in words
     return words if plain else f"jb.load_instance({str(file)!r}).instance"

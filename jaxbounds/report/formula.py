@@ -25,7 +25,6 @@ _UNDER_OR_OVER = frozenset(("msub", "msup", "msubsup", "munder", "mover", "munde
 
 
 def _core(node: Element) -> Element:
-    """Return the base of a MathML node, that is the node without its indices or limits."""
     return _core(node[0]) if node.tag in _UNDER_OR_OVER else node
 
 
@@ -35,7 +34,6 @@ def _closed(before: Element | None) -> bool:
 
 
 def _space(node: Element, before: Element | None, after: Element | None, index: bool) -> None:
-    """Give a MathML symbol its tag and, between its neighbours, the spaces that TeX would use."""
     text = node.text or ""
     spaces: tuple[str, str] | None = None
     if node.tag not in ("mi", "mo"):
@@ -65,7 +63,6 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Set the spaces in a MathML node; `index` is true inside an index, exponent or limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):
@@ -78,7 +75,6 @@ def _typeset(node: Element, index: bool = False) -> None:
 
 
 def _read(node: Element) -> None:
-    """Replace the character references (such as &#x3b1;) in a node by the characters."""
     for part in node.iter():
         part.text = html.unescape(part.text or "")
         part.tail = html.unescape(part.tail or "")
@@ -108,7 +104,6 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """Return the end of the LaTeX group that begins at `at`; the text's length if it has no end."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)
@@ -118,11 +113,9 @@ def _closing(tex: str, at: int) -> int:
 
 
 def tree(tex: str, /, *, display: str = "block") -> Element:
-    """Return LaTeX as a tree of MathML.
+    """Return LaTeX without dollar signs as a tree of MathML.
 
-    Args:
-        tex: the formula in LaTeX, without dollar signs.
-        display: the layout: "block", or "inline" for a formula among words.
+    The layout `display` is "block", or "inline" for a formula among words.
 
     Raises:
         Refused: if the LaTeX of the formula cannot be read.
@@ -141,11 +134,9 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
 
 
 def mathml(tex: str, /, *, display: str = "block") -> Html:
-    """Return LaTeX as MathML.
+    """Return LaTeX without dollar signs as MathML.
 
-    Args:
-        tex: the LaTeX, without dollar signs.
-        display: the layout: "block", or "inline" for a formula among words.
+    The layout `display` is "block", or "inline" for a formula among words.
 
     Raises:
         Refused: if the LaTeX of the formula cannot be read.

@@ -34,10 +34,7 @@ def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
 def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
     """Return the errata of a paper that concern some of its statements.
 
-    Args:
-        paper: the paper.
-        ids: the ids of the statements. If `ids` contains all ids of the paper, return all errata of
-            the paper.
+    If `ids` contains all ids of the paper, the result has all errata of the paper.
     """
     own = [s for s in paper.statements if s.id in ids]
     if len(own) == len(paper.statements):
@@ -50,9 +47,7 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
     """Return a line: the number of errata in each class, and of those that change a main theorem.
 
-    Args:
-        papers: the papers; the function counts all their errata.
-        ids: the ids of some statements; if given, count only errata that concern these statements.
+    If `ids` is given, the function counts only errata that concern statements with these ids.
     """
     papers = tuple(papers)
     of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
@@ -78,11 +73,9 @@ def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> 
 
 
 def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
-    """Yield the report's headline, then a line for each erratum that changes a main theorem.
+    """Yield the headline, then a line for each erratum that changes a main theorem.
 
-    Args:
-        papers: the papers; the function counts all their errata.
-        width: the width of a line, in columns; a longer line is cut after a word.
+    The function cuts a line with more than `width` characters after a word.
     """
     papers = tuple(papers)
     yield headline(papers)
@@ -103,10 +96,6 @@ def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, 
     A form is one version of a claim. A statement counts once, for its heaviest erratum. The class
     EARLY counts statements of which only the form of an earlier paper version fails. The class
     NO_ERRATUM counts statements whose failing form names no erratum.
-
-    Args:
-        paper: the paper.
-        verdicts: the verdicts on the statements of the paper.
     """
     kinds = {erratum.id: erratum.kind for erratum in paper.errata}
     order = (*get_args(Weight), NO_ERRATUM, EARLY)

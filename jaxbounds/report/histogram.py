@@ -36,10 +36,7 @@ class Axis(NamedTuple):
 
 
 def limit(statement: Statement, /) -> float | None:
-    """Return the largest ratio that a claim allows an instance.
-
-    The result is None for a rate, which allows any ratio.
-    """
+    """Return the largest ratio that a claim allows; None for a claim on growth up to a constant."""
     if statement.kind in FITTED:
         return None
     return 1.0 if statement.is_bound else statement.tolerance
@@ -67,15 +64,8 @@ def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
 def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) -> np.ndarray:
     """Return the fraction of the random instances below the axis, in each bin, and above the axis.
 
-    Args:
-        quantiles: the equally spaced quantiles of the ratios, from the smallest ratio to the
-            largest.
-        low: log10 of the left end of the axis of ratios.
-        high: log10 of the right end of the axis of ratios.
-        bins: the number of bins of the histogram.
-
-    Returns:
-        `bins + 2` numbers whose sum is one.
+    The `quantiles` of the ratios are equally spaced. The axis ends at log10(ratio) = `low` and
+    `high`. The sum of the `bins + 2` fractions is one.
     """
     logs = [math.log10(q) if q > 0 else -math.inf for q in quantiles]
     edges = np.concatenate([[-np.inf], np.linspace(low, high, bins + 1), [np.inf]])
@@ -148,16 +138,9 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """Draw the distribution of one form, with the allowed region and the worst ratio marked.
 
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    A draw is a random instance. If ratios lie outside the axis, the picture shows their fraction of
-    the draws, or the worst ratio, at the end of the axis.
-
-    Args:
-        verdict: the verdict whose quantiles are drawn.
-        ax: the axis of ratios, from the function `axis`.
-        worst: the largest ratio of one instance, marked by a triangle; None draws no triangle.
-        draws: the number of instances from which the quantiles were computed.
+    A form is one version of a claim: printed, corrected or sharpened. The quantiles of the ratios
+    come from `draws` random instances. If ratios lie outside the axis, the picture shows their
+    fraction of the instances, or the worst ratio, at the end of the axis.
     """
     left, width = 30.0, 302.0
     place = lambda log: left + width * (log - ax.low) / (ax.high - ax.low)

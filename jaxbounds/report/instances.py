@@ -23,10 +23,7 @@ larger, the page is longer."""
 class Run(NamedTuple):
     """The facts about a run that the page shows in a statement's rows besides the verdicts.
 
-    Attributes:
-        out: the folder of the stored instances.
-        imports: the arguments of `--import`, needed to replay the instances.
-        errata: a pair (paper, id) for each erratum that the page shows.
+    The commands that replay an instance need the arguments `imports` of `--import`.
     """
 
     out: Path
@@ -35,7 +32,6 @@ class Run(NamedTuple):
 
 
 def _array(value: object) -> tuple[str, bool]:
-    """Return an array as text, and whether the text leaves out digits or entries."""
     array = np.asarray(value)
     digits = lambda x: f"{x + 0:.6g}"  # adding zero turns -0.0 into 0.0
     text = np.array2string(
@@ -63,7 +59,6 @@ def _instance(instance: Instance) -> tuple[str, bool]:
 
 
 def _stored(title: str, size: Mapping[str, float], file: str, run: Run, relation: str = "") -> Html:
-    """Return the HTML of a stored instance: its arrays and the command that replays it."""
     stored = load_instance(run.out / file)
     text, cut = _instance(stored.instance)
     ratio = f"ratio {number(float(stored.meta['ratio']))}"

@@ -42,8 +42,6 @@ class Covered(NamedTuple):
     """An item of a paper's LaTeX source (a theorem or display), with the statements that check it.
 
     Attributes:
-        item: the item (theorem or display) of the LaTeX source.
-        ids: the ids of the judged statements about the item.
         words: the verdicts on these statements, the reason why there is no verdict, or
             `NOT_COVERED`.
         decided: whether at least one verdict on these statements is neither inconclusive nor an
@@ -62,10 +60,6 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
     A display without a verdict of its own gets the verdict of the theorem that contains the
     display. A theorem without a verdict of its own has the verdicts on its displays, if every
     labelled display in the theorem has a verdict.
-
-    Args:
-        paper: a paper whose field `contents` holds its items.
-        verdicts: the verdicts on the paper's statements; other verdicts are ignored.
     """
     found = list[Covered]()
     around: Covered | None = None
@@ -81,7 +75,6 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
 
 
 def _by_displays(one: Covered, found: Sequence[Covered]) -> Covered:
-    """Add to a theorem the verdicts on its displays, if each labelled display has a verdict."""
     if one.words != NOT_COVERED or one.item.kind.startswith("Equation"):
         return one
     inside = [
@@ -99,12 +92,10 @@ def _by_displays(one: Covered, found: Sequence[Covered]) -> Covered:
 
 
 def _stands_in(display: Item, around: Item) -> bool:
-    """Tell whether another item's LaTeX contains the text of a display (a displayed formula)."""
     return bool(_bare(display)) and _bare(display) in _bare(around)
 
 
 def _bare(item: Item) -> str:
-    """Return an item's LaTeX without spaces; a display loses its opening and closing command."""
     text = item.tex
     if item.kind.startswith("Equation"):
         text = re.sub(r"^\s*\\begin\{[a-z]+\*?\}|\\end\{[a-z]+\*?\}\s*$", "", text)
@@ -139,9 +130,7 @@ def in_short(covered: Sequence[Covered], /) -> str:
 def tex_as_html(tex: str, /, *, display: bool = False) -> Html:
     """Return a text in LaTeX as HTML: the formulas as MathML, the words without commands.
 
-    Args:
-        tex: a text of words with LaTeX formulas in them.
-        display: whether the text itself is a formula, or a row of formulas.
+    If `display` is true, the text itself is a formula, or a row of formulas.
     """
     found = list(_MATH.finditer(tex))
     if display and not found:

@@ -49,7 +49,6 @@ def quoted(words: str, /) -> str:
 
 
 def _spaced(words: str) -> str:
-    """Return escaped words around a formula; unlike `text`, keep the spaces at both ends."""
     before, after = words[:1].isspace(), words[-1:].isspace()
     return " " * before + text(words) + " " * after
 
@@ -105,7 +104,6 @@ def _text(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
 
 
 def _inline_math(state: Any) -> None:
-    """Turn each code between dollar signs into a formula; `quoted` writes LaTeX in this way."""
     for token in state.tokens:
         children = token.children or []
         for before, formula, after in zip(children, children[1:], children[2:]):

@@ -42,18 +42,11 @@ _FORMS = ("printed", "derived", "corrected", "sharpened", "false")
 
 
 def _asset(name: str) -> Html:
-    """Return the text of a file of this package."""
     return Html((resources.files(__package__) / name).read_text(encoding="utf8"))
 
 
 def document(title: str, body: Html, /, *styles: str) -> str:
-    """Return a page that loads no other file.
-
-    Args:
-        title: the title of the HTML page.
-        body: the content of the HTML page.
-        styles: the names of the style sheets that the page includes.
-    """
+    """Return a page that loads no other file."""
     head = joined(
         Html('<meta charset="utf-8">'),
         Html('<meta name="viewport" content="width=device-width,initial-scale=1">'),
@@ -74,7 +67,6 @@ def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> H
 
 
 def _controls(verdicts: Sequence[Verdict]) -> Html:
-    """Return the HTML of the table's filters, which stay hidden until the page's script runs."""
     seen = lambda values: list(dict.fromkeys(values))
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
@@ -151,14 +143,8 @@ def html_page(
     """Return the HTML page: a table with rows that open to formulas, proofs and instances.
 
     The page is readable without JavaScript. JavaScript sorts and filters the table of verdicts,
-    also by the part of the address behind the "#" ("#paper=multihead&verdict=fails").
-
-    Args:
-        verdicts: the verdicts on the page.
-        papers: the papers that the verdicts judge; further papers are allowed.
-        provenance: a dict from the name of each version or setting of the run to its value.
-        out: the folder that holds the stored instances.
-        imports: the arguments of `--import`, needed by the commands that replay an instance.
+    also by the part of the address behind the "#" ("#paper=multihead&verdict=fails"). The commands
+    on the page that replay an instance need the arguments `imports` of `--import`.
     """
     papers = tuple(papers)
     seen = {verdict.paper for verdict in verdicts}

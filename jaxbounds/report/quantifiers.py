@@ -13,11 +13,7 @@ from jaxbounds.claims.statements import Size, Statement
 
 
 def quantifiers(statement: Statement, /) -> list[tuple[str, str]]:
-    """Return pairs (name, text) of the statement's sets, `there_is`, estimated sides and limit.
-
-    Args:
-        statement: the statement. The list is empty for a statement without these four parts.
-    """
+    """Return pairs (name, text) of the statement's sets, `there_is`, estimated sides and limit."""
     found = [
         (name, ", ".join(f"{entry} in {one!r}" for entry, one in sets.items()))
         for name, sets in (("over", statement.over), ("there is", statement.there_is))
@@ -44,12 +40,7 @@ def in_one_line(statement: Statement, /) -> str:
 
 
 def checked(statement: Statement, names: Sequence[str], /) -> list[tuple[str, list[str]]]:
-    """Return titled lists: hypotheses on instances, and on entries that the claim says exist.
-
-    Args:
-        statement: the statement.
-        names: the names of the checked hypotheses, as a verdict stores them.
-    """
+    """Return titled lists: hypotheses on instances, and on entries that the claim says exist."""
     of_promise = _names(statement.there_is, statement.sizes)
     groups = (
         ("checked on every instance", [name for name in names if name not in of_promise]),
@@ -64,10 +55,7 @@ def checked(statement: Statement, names: Sequence[str], /) -> list[tuple[str, li
 def last_size(statement: Statement, shown: str, /) -> tuple[str, str]:
     """Return a title for the last size on which a statement was judged, and that size in words.
 
-    Args:
-        statement: the statement; for a claim about a limit, the last size is the size closest to
-            the limit.
-        shown: the largest size on which the statement was judged, in words.
+    The last size is the size closest to the limit if the claim is about a limit; else `shown`.
     """
     for axis, end in statement.towards.items():
         closest = (max if math.isinf(end) else min)(statement.sizes, key=lambda size: size[axis])
@@ -88,7 +76,6 @@ def _end(end: float) -> str:
 
 
 def _names(sets: Any, sizes: Sequence[Mapping[str, float]]) -> set[str]:
-    """Return the names of the membership conditions of a statement's sets, over all sizes."""
     found = set[str]()
     for size in map(Size, sizes if sets else ()):
         tested = lambda key, size=size: sets.meets(sets.draw(key, size), size)

@@ -10,10 +10,7 @@ from jaxbounds.report.describe import instance_code, number_code, sides_text
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
-    """Yield a line about each form for which the run left out most random instances.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-    """
+    """Yield a line for each form (version of a claim) whose run left out most random instances."""
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
         missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
@@ -30,14 +27,8 @@ def remarks(
 ) -> Iterator[str]:
     """Yield lines that explain verdicts on a statement: instances left out, or a missing record.
 
-    Draws are random instances. A form is one version of the statement.
-
-    Args:
-        group: the verdicts on the forms of the statement.
-        place: a function from the name of a stored instance's file to its path now.
-        judged: the functions that the statement judges.
-        stays: a function from the name of a stored instance's file to its path after the run;
-            `place` unless given.
+    The function `place` maps the name of a stored instance's file to its path now. The function
+    `stays`, by default `place`, maps the name to the file's path after the run.
     """
     yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]

@@ -79,7 +79,6 @@ def quantity(statement: Statement, /) -> tuple[str, str]:
 
 
 def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
-    """Return the erratum that a form (version of a claim) shows, if possible as a link."""
     if not erratum:
         return None
     href = f"#erratum.{paper}.{erratum}" if (paper, erratum) in run.errata else None
@@ -120,7 +119,6 @@ def evidence_words(verdict: Verdict, /) -> str:
 
 
 def _few_digits(decimal: str | Decimal, rounding: str = ROUND_FLOOR) -> str:
-    """Return a decimal number, rounded to a dozen significant digits in the given direction."""
     return f"{Context(prec=DIGITS, rounding=rounding).plus(Decimal(decimal)).normalize():g}"
 
 
@@ -149,7 +147,6 @@ def certificate_words(verdict: Verdict, /) -> str:
 
 
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the hypotheses that all forms (versions) of a statement share."""
     return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
 
 
@@ -196,7 +193,6 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
 
 
 def _sides(verdict: Verdict) -> str:
-    """Return both sides of the worst instance if their ratio has no meaning; otherwise ""."""
     if not is_difference(verdict):
         return ""
     left, right = (f"{side:.6g}" for side in verdict.sides)
@@ -204,7 +200,6 @@ def _sides(verdict: Verdict) -> str:
 
 
 def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
-    """Return an HTML list of the pairs (label, value), without pairs whose value is None."""
     rows = [
         element("div", element("dt", name), element("dd", value))
         for name, value in pairs
@@ -248,10 +243,6 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
 def _cell(
     column: Column, statement: Statement, verdicts: Sequence[Verdict], line: int
 ) -> Html | None:
-    """Return a cell of a form's row; the id and the kind span all rows of the statement.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-    """
     verdict = verdicts[line]
     if column.name in ("statement", "kind"):
         if line:
@@ -270,15 +261,7 @@ def _cell(
 
 
 def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
-    """Return a row for each form, then a row that opens to all facts about the statement.
-
-    A form is one version of the statement: printed, corrected or sharpened.
-
-    Args:
-        statement: the statement.
-        verdicts: the verdicts on each form of the statement.
-        run: the facts about the run that the rows show.
-    """
+    """Return a row for each form (version) of a statement, then a row that opens to all facts."""
     ax, shared = axis(statement, verdicts), _shared(verdicts)
     rows = [
         element(

@@ -51,7 +51,6 @@ def schema_of(hint: Any, /) -> Schema:
 
 
 def _described(kind: type) -> dict[str, str]:
-    """Return the description of each attribute from the docstring of a class."""
     _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.+(?:\n {6,}.+)*)", listed, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in found}
@@ -62,11 +61,7 @@ def object_schema(
 ) -> Schema:
     """Return the schema of a dataclass; the class's docstring describes each field.
 
-    Args:
-        kind: the dataclass.
-        besides: a dictionary from the name of each entry that is no field of the dataclass to the
-            entry's type.
-        without: the name of a field that the schema omits.
+    The dict `besides` gives the types of further entries. The schema omits the field `without`.
     """
     said = _described(kind)
     hints = {name: h for name, h in (fields_of(kind) | dict(besides)).items() if name != without}

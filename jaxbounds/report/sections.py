@@ -35,7 +35,6 @@ _DRAWINGS = (
 
 
 def _linked(text: str, known: Sequence[str]) -> Html:
-    """Return a text in which each id of a statement is a link to the statement."""
     # The longest id comes first, since one id may be the beginning of another.
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     if not names:
@@ -46,7 +45,6 @@ def _linked(text: str, known: Sequence[str]) -> Html:
 
 
 def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
-    """Return the forms (versions of claims) that cite an erratum, with this run's verdicts."""
     cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
     items = [
         element(
@@ -107,7 +105,6 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
 
 
 def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -> Html | None:
-    """Return a section that lists texts under their paper and place; None if there are no texts."""
     parts = [
         element(
             "div",
@@ -132,10 +129,7 @@ def remarks_section(papers: Sequence[Paper], /) -> Html | None:
 
 
 def codes_section(papers: Sequence[Paper], /) -> Html | None:
-    """Return the page's section that explains the short names ("S6") in forms and notes.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-    """
+    """Return the section that explains the short names ("S6") in notes and versions of claims."""
     return _by_place("Short names", "codes", {paper.title: paper.codes for paper in papers})
 
 

@@ -17,7 +17,6 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """Return a note on ratios outside the range of a figure's horizontal axis."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -36,10 +35,6 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     instance decides the verdict, a triangle marks the worst instance among draws, hand-written
     instances (cases) and the search. If a ratio lies outside the axis, the legend states the ratio,
     with an arrow to the left or right. Drawing the figure needs matplotlib.
-
-    Args:
-        statement: the statement.
-        verdicts: the verdicts on the forms of the statement.
 
     Returns:
         A matplotlib figure.

@@ -38,17 +38,15 @@ class Piece(NamedTuple):
 
 
 def _plain(function: Any) -> Any:
-    """Return the function behind decorators, `functools.partial` and bound methods."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.unwrap(getattr(function, "__func__", function))
 
 
 def _piece(thing: Any) -> Piece | None:
-    """Return the source of a function or class.
+    """Return the source of a function or class; for a closure, of the function that made it.
 
-    For a closure, return the source of the function that made the closure. For a lambda of a
-    module, return None: the lambda's source belongs to its assignment.
+    The source of a module's lambda belongs to its assignment, so the result is None.
     """
     plain = _plain(thing)
     if getattr(plain, "__name__", "") == "<lambda>" and "<locals>" not in plain.__qualname__:
@@ -78,21 +76,17 @@ def summary(function: Any, /) -> str:
 
 
 class _Source(NamedTuple):
-    """The source of a module: its file, its lines of text, and its parsed Python statements."""
-
     file: str
     lines: list[str]
     body: list[ast.stmt]
 
 
 def _file_of(module: types.ModuleType) -> str:
-    """Return the file of a Python module; "" for a compiled extension."""
     file = getattr(module, "__file__", None) or ""
     return file if file.endswith(".py") else ""
 
 
 def _text(file: str | Path) -> str:
-    """Return the text of a Python file, in its declared encoding; "" if unreadable."""
     try:
         with tokenize.open(file) as source:
             return source.read()
@@ -101,7 +95,6 @@ def _text(file: str | Path) -> str:
 
 
 def _body(text: str) -> list[ast.stmt] | None:
-    """Return the Python statements in a text; None for a text that is not Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
@@ -116,7 +109,6 @@ def _source(module: str) -> _Source:
 
 @functools.lru_cache
 def _assigned(module: str) -> dict[str, Piece]:
-    """Return the module's assignments, keyed by the assigned name."""
     source, found = _source(module), dict[str, Piece]()
     for node in source.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -139,7 +131,6 @@ def _imported(module: str) -> dict[str, tuple[str, str]]:
 
 
 def _value(module: str, name: str) -> Piece | None:
-    """Return the code that assigns a name, in the module or in the module that defines the name."""
     for _ in range(5):
         if module not in sys.modules:
             return None
@@ -153,7 +144,6 @@ def _value(module: str, name: str) -> Piece | None:
 
 @functools.lru_cache
 def _ids(module: str) -> dict[str, Piece]:
-    """Return a dict from each statement's id in a module to the assignment that declares it."""
     return {
         name: part
         for part in dict.fromkeys(_assigned(module).values())
@@ -177,7 +167,6 @@ def _called(node: ast.Call) -> str:
 
 
 def _id_in(node: ast.AST) -> str | None:
-    """Return the id that a node gives: the value of `id=`, or the first argument of `claim`."""
     value: Any = None
     if isinstance(node, ast.keyword) and node.arg == "id":
         value = node.value
@@ -187,12 +176,10 @@ def _id_in(node: ast.AST) -> str | None:
 
 
 def _declared(statement: Statement) -> Piece | None:
-    """Return the assignment that declares the statement; None if neither id nor line finds it."""
     return _by_id(statement) or _by_line(statement)
 
 
 def _by_line(statement: Statement) -> Piece | None:
-    """Return the assignment that contains the statement's recorded line; None if none does."""
     at = statement.written_at
     if at is None or at.module not in sys.modules:
         return None
@@ -203,7 +190,6 @@ def _by_line(statement: Statement) -> Piece | None:
 
 
 def _by_id(statement: Statement) -> Piece | None:
-    """Return the assignment whose code contains the statement's id as a string, or None."""
     module = getattr(_plain(statement.evaluate), "__module__", None) or ""
     for name in [module, *_beside(module)]:
         if name in sys.modules and statement.id in _ids(name):
@@ -212,7 +198,6 @@ def _by_id(statement: Statement) -> Piece | None:
 
 
 def _beside(module: str) -> list[str]:
-    """Return the imported modules in a module's package, or in its folder if it has no package."""
     package = module.rpartition(".")[0]
     siblings = [name for name in [*sys.modules] if name.rpartition(".")[0] == package]
     if package:
@@ -232,7 +217,6 @@ def declaration(statement: Statement, /) -> str:
 
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
-    """Yield the functions, classes and values of the package `room` that a piece of code uses."""
     known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
     for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -253,7 +237,6 @@ def _named(piece: Piece, room: str) -> Iterator[Piece]:
 
 
 def _room(statement: Statement) -> str:
-    """Return the package or module of the statement's paper."""
     parts = _plain(statement.evaluate).__module__.split(".")
     return ".".join(parts[:2]) if parts[0] == "jaxbounds" else parts[0]
 

@@ -40,9 +40,6 @@ class VerdictRows:
     """The table of verdicts, printed statement by statement; 80 columns show each status in full.
 
     The columns have fixed widths, so that rows can be printed before later rows are known.
-
-    Args:
-        width: the width of the screen, in columns.
     """
 
     def __init__(self, width: int = USUAL, /) -> None:
@@ -79,11 +76,6 @@ class VerdictRows:
 
 
 def _cell(column: Column, line: int, verdict: Verdict) -> Text:
-    """Return the text of a table cell in one line of a statement; each form (version) has a line.
-
-    The second line shows the statement's label in place of its id. Below the first line, the kind
-    is empty.
-    """
     if column.name == "verdict":
         status = Text(verdict.status, style=STYLES[verdict.status])
         rest = column.text(verdict).removeprefix(verdict.status)
@@ -94,12 +86,7 @@ def _cell(column: Column, line: int, verdict: Verdict) -> Text:
 
 
 def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Table:
-    """Return the table of all verdicts.
-
-    Args:
-        verdicts: the verdicts; the verdicts on one statement follow one another.
-        width: the width of the screen, in columns.
-    """
+    """Return the table of all verdicts."""
     return VerdictRows(width).table(grouped(verdicts).values())
 
 
@@ -131,13 +118,7 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
 def paper_table(
     papers: Iterable[Paper], verdicts: Sequence[Verdict], /, *, width: int = USUAL
 ) -> Table:
-    """Return the table of papers (see `paper_rows`); a narrow screen hides two columns.
-
-    Args:
-        papers: the papers of the verdicts; a paper without verdicts gets no row.
-        verdicts: the verdicts on the papers' statements.
-        width: the width of the screen, in columns.
-    """
+    """Return the table of papers with verdicts (`paper_rows`); a narrow screen hides columns."""
     names = PAPER_COLUMNS if width >= USUAL else PAPER_COLUMNS[:3]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in names:
@@ -151,11 +132,8 @@ def paper_table(
 def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
     """Return the numbers of statements, of forms with each status, and of unexpected verdicts.
 
-    A form is one version of a statement. A verdict is unexpected if it differs from the record.
-
-    Args:
-        verdicts: the verdicts on all forms of the papers' statements.
-        changed: the number of forms whose values differ from the record.
+    A form is one version of a statement. A verdict is unexpected if it differs from the record. The
+    values of `changed` forms differ from the record.
     """
     counts: dict[str, int] = {}
     for verdict in verdicts:
@@ -166,7 +144,6 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
 
 def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
-    """Yield phrases: whether all verdicts are as recorded, and how many failures have no record."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
     if known and not changed:
@@ -191,10 +168,6 @@ def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -
     """Return a table of statements: id, label, kind and forms (versions of the claim).
 
     The columns have fixed widths, because Rich computes widths slowly.
-
-    Args:
-        statements: statements of one paper or of several papers.
-        width: the width of the screen, in columns.
     """
     usual = ("holds", "consistent")
     rows = [

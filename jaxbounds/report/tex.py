@@ -49,11 +49,6 @@ def parts(words: str, /) -> list[Part]:
 
 
 def _readable(part: Part) -> Part:
-    """Return a part of a text in a form that the converter to MathML can read.
-
-    If necessary, the function leaves out the sizes of brackets. If the converter still fails, the
-    result is plain words.
-    """
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
         with contextlib.suppress(Refused):
             tree(tex)
@@ -85,7 +80,6 @@ def plain(words: str, /) -> str:
 
 
 def _said(node: Element, index: bool = False) -> str:
-    """Return a MathML node as one line of text; `index` means that the node is in an index."""
     below = [_said(child, index) for child in node[:1]]
     below += [_said(child, index or node.tag.startswith(("msu", "mu"))) for child in node[1:]]
     match node.tag, below:
@@ -111,7 +105,6 @@ def _said(node: Element, index: bool = False) -> str:
 
 
 def _in_line(pieces: list[str], index: bool) -> str:
-    """Join pieces of a formula, with a space where two names or numbers would touch."""
     line = ""
     for piece in pieces:
         ends = line[-1:].isalnum() or line[-1:] in (")", "}")

@@ -13,13 +13,7 @@ known ratio of the left side to the right side."""
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:
-    """Return, for each form, its largest ratio lhs/rhs in the records and the verdicts together.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    Args:
-        papers: the papers; the function reads the ratios recorded in their files.
-        verdicts: further verdicts.
+    """Return, for each form (version of a claim), its largest lhs/rhs in records and verdicts.
 
     Raises:
         Refused: if a file that records the papers' ratios is damaged.

@@ -47,8 +47,8 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def examples(every: bool, /) -> Examples:
     """Return the store of the worst instances that earlier runs found for each claim.
 
-    If `every` is true, a run starts its searches from all stored instances. If `every` is false, a
-    run starts only from stored instances that violate a claim.
+    If `every` is true, a run starts its searches from all stored instances, else only from the
+    instances that violate a claim.
     """
     place = cache_folder()
     folder = place and private(place / "jaxbounds-examples")
@@ -59,10 +59,6 @@ def examples(every: bool, /) -> Examples:
 
 @functools.cache
 def _remove_old(folder: Path) -> None:
-    """Remove stored instances of statements that no run has judged for `MONTH` seconds.
-
-    Only the first call in a process removes instances.
-    """
     with contextlib.suppress(OSError):
         for other in filter(_is_old, folder.iterdir()):
             if other.is_dir() and not other.is_symlink():
@@ -159,7 +155,6 @@ def compile_quickly() -> None:
 
 
 def _processor() -> str:
-    """Return the names of the processor's features, on which a compiled program may depend."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next((line for line in lines if line.startswith(("flags", "Features"))), "")
@@ -168,11 +163,7 @@ def _processor() -> str:
 
 @functools.cache
 def _program_store() -> Programs:
-    """Return the folder of compiled programs, or None if another user could write into the folder.
-
-    The folder's name depends on the library's source, the versions of packages, the processor and
-    JAX's settings.
-    """
+    """Return the folder of compiled programs, or None if another user could write into it."""
     place = cache_folder()
     if place is None:
         return UNKEPT
@@ -199,9 +190,6 @@ def _is_old(file: Path) -> bool:
 
 
 def programs_for(statement: Statement, /) -> Programs:
-    """Return the store of compiled programs for a statement, or None for a user's own statement.
-
-    Without a store, JAX traces a user's own statement again in each run.
-    """
+    """Return the store of compiled programs for a statement, or None for a user's own statement."""
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

@@ -42,15 +42,11 @@ SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
 class Certified(NamedTuple):
-    """The certificate of a disproof, or a proof on a box, with the files that belong to it.
-
-    A form is one version of a claim: printed, corrected or sharpened.
+    """The certificate of a disproof, or a proof on a box of instances, with its files.
 
     Attributes:
-        certificate: the certificate of the disproof, or the proof on a box.
         witness: the data with which an independent checker confirms a disproof.
-        theorem: the text of the file for the proof assistant Rocq. The field is None if the caller
-            wanted no file, or the library cannot write the form for Rocq.
+        theorem: the text of the file for the proof assistant Rocq; None if there is no file.
         refused: the reason why the file for Rocq is missing.
         depends: the files and modules that the user's code read for the result; None if unknown.
     """
@@ -98,10 +94,6 @@ def _certified(
 
 
 def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
-    """Add a file for the proof assistant Rocq to a disproved or proved form (version of a claim).
-
-    The function adds nothing if the caller wants no files.
-    """
     if not operations or made.certificate.word in ("undecided", "false on D"):
         return made
     try:
@@ -123,14 +115,11 @@ def _certified_somewhere(
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
-    """Return the statements of a selection that `certify` works on.
+    """Return the statements of a selection on which `certify` works.
 
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    If the user named statements, the function returns the whole selection. If the user named no
-    statements, the function returns the user's own statements, and the shipped statements with
-    something to certify. A shipped statement has something to certify if it stores a counterexample
-    or names a domain (a box of instances on which to prove a form).
+    The function returns all statements that the user named. If the user named no statements, the
+    function returns the user's own statements, and each shipped statement that stores a
+    counterexample or names a box of instances for a proof.
     """
     if selection.parts:
         return selection
@@ -141,10 +130,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
 
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
-    """Yield the result of `work` for each statement.
-
-    If no file defines the paper, other processes cannot load it, and this process does all work.
-    """
+    """Yield the results of `work`; this process does all work if no file defines the paper."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(
             f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
@@ -210,9 +196,8 @@ def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
     """Write the witnesses, and add the certificates to certificates.json.
 
-    An independent checker confirms a disproof with the data in its witness.
-
-    The file certificates.json keeps its entries of other statements.
+    A witness is the data with which an independent checker confirms a disproof. The file
+    certificates.json keeps its entries of other statements.
     """
     form = {s.id: s.form for s in selection.statements}
     for certificate, witness, *_ in made:
@@ -258,8 +243,7 @@ class Certificates(Sequence[Certificate | Proof]):
             checker).
 
     Attributes:
-        witnesses: a dictionary from (id, form) to the witness of the disproof. An independent
-            checker uses the witnesses to confirm the disproofs.
+        witnesses: a dictionary from (id, form) to the witness of the disproof.
     """
 
     def __init__(self, made: Iterable[Certified]) -> None:
@@ -275,7 +259,6 @@ class Certificates(Sequence[Certificate | Proof]):
     @overload
     def __getitem__(self, index: slice) -> "Certificates": ...
     def __getitem__(self, index: Any) -> Any:
-        """Return one certificate or proof by its index, or several by a slice."""
         found = self._made[index]
         return Certificates(found) if isinstance(index, slice) else found.certificate
 
@@ -284,10 +267,7 @@ class Certificates(Sequence[Certificate | Proof]):
 
     @property
     def status(self) -> int:
-        """Return the exit status: 0 if each form is disproved or proved, else 1.
-
-        A form is one version of a claim: printed, corrected or sharpened.
-        """
+        """Return the exit status: 0 if each form (version) is disproved or proved, else 1."""
         return int(any(c.word not in SETTLED for c in self))
 
     def _table(self) -> Table:

@@ -35,12 +35,9 @@ class Search(NamedTuple):
     """The settings of a search for sharp constants.
 
     Attributes:
-        axes: a dictionary from the name of a size to its values, such as {"d": (2, 4)}. The search
-            runs at each combination of the sizes' values. If the dictionary is empty, the search
-            runs at the sizes that the statement declares.
-        seed: the seed of the random instances.
-        seconds: the limit, in seconds of processor time, for the search at each size. The search at
-            a size ends earlier if climbs from enough starting instances end at the same constant.
+        axes: the values of each size, such as {"d": (2, 4)}. An empty dictionary means the sizes
+            that the statement declares.
+        seconds: the limit, in seconds of processor time, for the search at each size.
         grow: whether to search also at the statement's first size with each axis doubled in turn.
         single: whether the user named exactly one statement. For a single named statement the
             search raises errors instead of returning them as reasons.
@@ -87,11 +84,9 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
 
 
 class Found(NamedTuple):
-    """The sharp constant of one form (one version of a claim).
+    """The sharp constant of a form (version of a claim), or the reason why it is missing.
 
-    Attributes:
-        constant: the sharp constant, or the reason why it is missing.
-        depends: the files and modules that the user's code read for the search; None if unknown.
+    The field `depends` lists the files and modules that the user's code read; None if unknown.
     """
 
     constant: SharpConstant | str
@@ -105,12 +100,7 @@ def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Foun
 
 
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
-    """Return the sharp constant, or the reason why the constant is missing.
-
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    If a form raises an error, the function returns the error as the reason, and the run continues.
-    """
+    """Return the sharp constant, or the reason for its absence; an error of a form is a reason."""
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
 
     try:
@@ -138,9 +128,7 @@ def finding(
     jobs: int,
     folder: Place | Path,
 ) -> Iterator[tuple[OfForm, Found]]:
-    """Yield each form with its constant, or with the reason why the constant is missing.
-
-    A form is one version of a claim: printed, corrected or sharpened.
+    """Yield each form (version of a claim) with its constant, or with the reason for its absence.
 
     Raises:
         Refused: if an optional dependency (extra) is missing, `jobs` is negative, or `seconds` is

@@ -9,20 +9,15 @@ from jaxbounds.ground.private import fault_of, private
 
 
 def _named_by_user() -> Path | None:
-    """Return the local folder that the environment variable JAX_COMPILATION_CACHE_DIR names.
-
-    The result is None if the variable is unset or names a remote address.
-    """
     named = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
     return Path(named).absolute() if named and "://" not in named else None
 
 
 def _place() -> Path | None:
-    """Return the cache folder's path; None if no environment variable and no home folder gives one.
+    """Return the path of the cache folder, which need not exist, or None.
 
-    The cache folder need not exist. An empty environment variable counts as unset. A relative path
-    counts as unset where an absolute path is needed. The root of the file system does not count as
-    a home folder, because it is the home of system users.
+    The root of the file system does not count as a home folder, because it is the home of system
+    users.
     """
     if (named := _named_by_user()) is not None:
         return named
@@ -42,7 +37,7 @@ def cache_folder() -> Path | None:
     """Return the cache folder (compiled programs, traces, worst instances, texts), or None.
 
     The result is None if the user has no home, if the folder cannot be written, or if another user
-    owns the folder or can write there. If the result is None, a run works without the cache.
+    owns the folder or can write there.
     """
     place = _place()
     return None if place is None else private(place)

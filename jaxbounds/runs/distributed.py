@@ -128,7 +128,6 @@ def _wait_for(address: str) -> None:
 
 
 def _member(work: Callable[[], int], log: str) -> None:
-    """Run the work in the child process, and write the output of C++ code to the file `log`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     sys.stdout, sys.stderr = (os.fdopen(os.dup(n), "w", buffering=1) for n in (1, 2))
@@ -154,14 +153,10 @@ def _member(work: Callable[[], int], log: str) -> None:
 
 
 def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
-    """Run `work()` in a child process.
+    """Run `work()`, which must be picklable, in a child process; return the child's exit status.
 
-    Args:
-        work: a function that can be pickled, and that joins the run.
-        again: the words of the command that continues the run.
-
-    Returns:
-        The exit status of the child; 3 if another process of the run was lost.
+    The status is 3 if another process of the run was lost. A message then gives the words `again`
+    of the command that continues the run.
     """
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "log"

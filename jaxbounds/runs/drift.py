@@ -1,11 +1,8 @@
 """Record the ratios lhs/rhs of a paper's statements, and compare later runs with the records.
 
-A changed formula or sampler may change the ratios of a form but not its verdict. Therefore
-`records/ratios.json` of a paper holds three kinds of ratios for each form (each version of a
-claim). The three kinds are the largest ratio, the largest ratio at each size, and a mean over
-random instances (`Verdict.drawn`). Any change of a formula changes the mean over random instances.
-`jaxbounds verify --record` writes this file with seed 0, and `verify ID --record` updates one
-statement. A person then reviews how the file changed.
+A changed formula or sampler may change the ratios of a claim but not its verdict. Therefore
+`records/ratios.json` of a paper holds for each claim the largest ratio, the largest ratio at each
+size, and the mean ratio of random instances.
 """
 
 import math
@@ -30,10 +27,7 @@ of the form."""
 
 
 def _is_recorded(verdict: Verdict) -> bool:
-    """Return whether to record a verdict's ratios.
-
-    The sides of a true identity differ only by rounding, so its ratios are not recorded.
-    """
+    """Return whether to record ratios; the sides of a true identity differ only by rounding."""
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
 
@@ -49,10 +43,7 @@ def ratios_of(verdict: Verdict, /) -> Ratios:
 def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: bool) -> None:
     """Replace the recorded ratios lhs/rhs of statements by the ratios in the given verdicts.
 
-    Args:
-        verdicts: the verdicts on all forms (versions) of some statements.
-        papers: the papers that contain the statements of the verdicts.
-        others: whether the file of records keeps its entries of the papers' other statements.
+    If `others` is true, the file of records keeps its entries of the papers' other statements.
 
     Raises:
         Refused: if a paper is defined in no file.
@@ -79,14 +70,10 @@ def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
 
 
 def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
-    """Return a line for each form (version of a claim) with ratios unlike the record.
+    """Return a line for each form (version of a claim) whose ratios differ from the record.
 
-    The result also has a line for each form without recorded ratios.
-
-    Args:
-        verdicts: verdicts of a run with seed 0 and the statements' own numbers of random instances
-            and searches.
-        recorded: the ratios that the paper's records hold for each statement and form.
+    A form without recorded ratios also gets a line. The verdicts must come from a run with seed 0
+    and the statements' own numbers of random instances and searches.
     """
     for verdict in filter(_is_recorded, verdicts):
         before = recorded.get(verdict.id, {}).get(verdict.form)
@@ -101,8 +88,7 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
     """Yield a line for each form (version of a claim) whose ratios differ from its paper's records.
 
-    The function `moved` makes the lines about changed ratios. The result has no lines for papers
-    without recorded ratios.
+    A paper without recorded ratios gets no lines.
     """
     for paper in papers:
         if recorded := read_records(paper, RATIOS):

@@ -1,6 +1,4 @@
-"""The driver computes pieces of work (calls of a function), in this process or on any executor.
-
-A piece of work is the argument of one call of a function.
+"""Compute pieces of work (arguments of a function's calls) in this process or on any executor.
 
 A worker must have the same versions and source as this process, so that all numbers come from one
 program. If a worker process dies, the driver tries each piece of work of this worker once more.
@@ -40,7 +38,6 @@ is larger.
 
 @functools.cache
 def _here() -> dict[str, str]:
-    """Prepare JAX in this process; return the packages' versions and the digest of the source."""
     prepare_jax()
     return versions() | {"source": digest_of(())}
 
@@ -53,11 +50,7 @@ share JAX's settings and caches."""
 def _call(
     expected: Mapping[str, str], work: Callable[[Piece], Result], lot: Sequence[Piece]
 ) -> list[Result] | Exception:
-    """Compute `work(piece)` for some pieces in the worker; return the results or the error.
-
-    The function returns an error of `work` as a value, so that the driver can distinguish it from
-    an error of the executor.
-    """
+    """Return the results; an error of `work` is a value here, unlike an error of the executor."""
     try:
         with _one_at_a_time:
             for name, there in expected.items():
@@ -73,12 +66,6 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results that a worker computed in one call, or a `Died` if the worker died.
-
-    Raises:
-        Refused: if workers cannot run this work at all, or the executor has shut down.
-        Exception: any exception that the function `work` itself raised.
-    """
     try:
         outcome = future.result()
     except concurrent.futures.CancelledError:
@@ -111,16 +98,9 @@ def each(
 ) -> Iterator[tuple[Piece, Result | Died]]:
     """Yield each piece with the result of `work(piece)`, in the order in which the results arrive.
 
-    Args:
-        executor: any executor. If the executor has an attribute `jobs`, the function divides the
-            pieces into `jobs` groups, and each call computes a group.
-        work: a function that a Python module defines. Each process runs one call at a time, with
-            JAX prepared as for the commands.
-        pieces: the arguments of the calls (pieces of work), which must be picklable.
-
-    Yields:
-        Pairs of a piece of work and its result; the result is `Died` if the worker of the piece
-        died.
+    The result is `Died` if the worker of the piece died. If the executor has an attribute `jobs`,
+    the function divides the pieces into `jobs` groups, and each call computes a group. A Python
+    module must define the function `work`, and each piece must be picklable.
 
     Raises:
         Refused: if a worker has other package versions or another source, or cannot load its piece,
@@ -163,21 +143,10 @@ def drive(
 ) -> Iterator[tuple[Piece, Result | Died]]:
     """Compute `work(piece)` for each piece, in this process or on another engine.
 
-    Args:
-        work: a function of a module, or a `functools.partial` of a function of a module.
-        pieces: the arguments of the calls (pieces of work), as plain picklable values.
-        on: an engine of the library, or any executor.
-        jobs: the number of processes; 0 means one for each core, as far as the memory allows.
-        folder: a folder that all jobs of a queue can read and write.
-        units: the number of items (for example statements) in all pieces together; by default the
-            number of pieces. If all pieces together have only one item, this process does the work
-            itself.
-        parts: a function that divides a piece of work into smaller pieces. If the worker of a piece
-            died, the driver tries the piece's smaller pieces once.
-
-    Yields:
-        Pairs of a piece of work and its result; the result is `Died` if the piece's worker died
-        twice.
+    If the worker of a piece died, the driver tries the smaller pieces `parts(piece)` once. The
+    result is `Died` if the worker died again. The engine has `jobs` processes; 0 means one for each
+    core, as far as the memory allows. All jobs of a queue must be able to read and write `folder`.
+    If `units`, the number of items in all pieces together, is 1, this process does the work itself.
 
     Raises:
         Refused: in the cases that the function `each` lists under Raises.
@@ -206,20 +175,13 @@ def drive(
 
 
 def packed(folder: Path, /) -> dict[str, bytes]:
-    """Return a dictionary from the name of each file below a folder to its bytes.
-
-    A worker that shares no disk with the main process sends its files as a dictionary from names to
-    bytes.
-    """
+    """Return a dictionary from the name of each file below a folder to its bytes."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
 def unpack(files: Mapping[str, bytes], folder: Place, /) -> None:
-    """Write files into a folder, each file whole or not at all.
-
-    The dictionary `files` maps the name of each file to its bytes.
-    """
+    """Write files (a dictionary from names to bytes) into a folder, each whole or not at all."""
     for name, content in files.items():
         with whole(folder / name) as file:
             file.write(content)

@@ -160,10 +160,8 @@ def _queue(on: Engine, folder: Place) -> Jobs:
 def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futures.Executor]:
     """Open the engine's executor for a `with` block; an exception in the block stops all work.
 
-    Args:
-        on: the engine, or an executor of the caller, which stays open after the block.
-        count: the number of processes of the engine "processes".
-        folder: a folder that this process and all jobs of a queue can read and write.
+    An executor of the caller stays open after the block. All jobs of a queue must be able to read
+    and write `folder`.
 
     Raises:
         Refused: if the engine is unknown, a package is missing or no scheduler answers.

@@ -39,7 +39,6 @@ if TYPE_CHECKING:  # slow to import
 
 
 def _unfinished(folder: Place) -> bool:
-    """Return whether a folder has checkpoints newer than the run's result or finished shard."""
     with reaching(folder):
         # The state of a sweep, and pieces that a run stores whole.
         kept = [*folder.glob("checkpoints/**/state.npz"), *folder.glob("checkpoints/*.npz")]
@@ -50,7 +49,6 @@ def _unfinished(folder: Place) -> bool:
 
 
 def _discard(checkpoints: Place) -> None:
-    """Remove the checkpoints of a finished run; files that no run wrote stay."""
     with reaching(checkpoints):
         found = {file.parent for file in checkpoints.glob("**/state.npz")}
     for folder in found:
@@ -95,8 +93,6 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
 def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
     """Compute the data set of a run or of a shard, and keep checkpoints in the folder.
 
-    A shard is a share of the training runs of a run.
-
     Raises:
         Refused: if the folder holds an unfinished run and `resume` is False; if `resume` is True
             and a file or module that the run depends on has changed.
@@ -137,10 +133,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 
 
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
-    """Compute one shard (share of a run's training runs); `merged` joins the shards of a run.
-
-    Return the folder of the shard.
-    """
+    """Compute a shard (share of the training runs) in a folder of its own; return the folder."""
     folder = shard_files.folder_of(out, share)
     held = taken(request, folder, (ledger.LEDGER,), resume=True)
     prepare_jax()
@@ -155,7 +148,6 @@ def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool
 
 
 def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> dict[str, bytes]:
-    """Compute a shard (a share of the training work) on any machine, and return its files."""
     with tempfile.TemporaryDirectory() as place:
         compute_share(requests.again(experiment, flags), Path(place), share)
         return packed(Path(place))
@@ -169,13 +161,9 @@ def _is_done(folder: Place) -> bool:
 
 
 def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE) -> None:
-    """Compute all unfinished shards of a run; each shard is a share of its training runs.
+    """Compute all unfinished shards of a run, each in a folder of its own in `out`.
 
-    Args:
-        request: the run.
-        out: the folder that gets a folder for each finished shard.
-        count: the number of shards into which the run is cut.
-        on: the engine that computes the shards.
+    A shard is a share of the run's training runs.
 
     Raises:
         Refused: if the worker of a shard died twice.
@@ -200,15 +188,10 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
 def merged(
     folders: Iterable[str | Place], out: Place, /, *, imports: Iterable[str] = ()
 ) -> Request:
-    """Merge the shards of a run into the folder `out`, and return the whole run's `Request`.
+    """Merge a run's shards (shares of its training runs) into `out`; return the run's `Request`.
 
-    A run of the returned request that resumes in `out` uses the numbers of the shards.
-
-    Args:
-        folders: the folders that hold the finished shards.
-        out: the folder of the whole run, into which the shards are merged.
-        imports: the user's modules or files that the run needs. Reading a shard's file never
-            executes code.
+    A run of the returned request that resumes in `out` uses the numbers of the shards. The function
+    reads each shard's file without executing code.
 
     Raises:
         Refused: if shards are missing, overlap, or belong to different runs or versions.

@@ -1,12 +1,10 @@
 """Define the folder in which a verification stores its verdicts.
 
 The folder loses no verdict when a run is interrupted, and reuses no outdated verdict. During a run
-the folder `unfinished/` holds a journal and the instances (inputs at which claims were measured).
-The first line of the journal has the settings on which the verdicts of the run depend. Each later
-line of the journal has the verdicts on one judged statement. At the end of a run, `publish` moves
-the instances and the verdicts out of `unfinished/` into the folder. If a run was interrupted, the
-next run with equal settings continues the interrupted run. The next run reuses each verdict whose
-dependencies have not changed. A run never changes the user's own files.
+`unfinished/` holds the measured instances and a journal: a line with the run's settings, then a
+line of verdicts for each judged statement. At the end of a run, `publish` moves the instances and
+verdicts into the folder. A later run with equal settings continues an interrupted run, and reuses
+each verdict whose dependencies have not changed.
 """
 
 import contextlib
@@ -52,14 +50,9 @@ ById = dict[str, tuple[Verdict, ...]]
 
 
 class Kept(NamedTuple):
-    """The verdicts on a statement, with their time and their dependencies.
+    """The verdicts on a statement, with their time (UTC) and their dependencies.
 
-    A form is one version of a claim: printed, corrected or sharpened.
-
-    Attributes:
-        verdicts: the verdicts on each form of the statement.
-        when: the time at which the verdicts were made, in UTC.
-        depends: the files and modules that the verdicts depend on, besides the run's settings.
+    The field `depends` has the files and modules that the verdicts depend on, besides the settings.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -72,11 +65,6 @@ def _digest(depends: Depends) -> str:
 
 
 def _verdict(stored: Any) -> Verdict:
-    """Read one verdict, and check the types of its fields.
-
-    Raises:
-        Refused: if a field has a wrong type; the message names the first wrong field.
-    """
     if not isinstance(stored, dict):
         raise Refused(f"verdict={stored!r:.40}, expected a JSON object. Try to verify again")
     verdict, hints = Verdict.from_json(stored), fields_of(Verdict)
@@ -110,17 +98,11 @@ def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _sealed(value: Any) -> str:
-    """Return a line of the journal, which holds a value and the digest of the value's text."""
     text = json.dumps(value, sort_keys=True)
     return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "value": value})
 
 
 def _opened(line: bytes) -> Any:
-    """Return the value in a line of the journal, and check it against the digest in the line.
-
-    Raises:
-        Refused: if the line has no value and digest, or the value does not match the digest.
-    """
     stored = parsed(line)
     if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
         raise Refused(
@@ -137,12 +119,6 @@ def _opened(line: bytes) -> Any:
 
 
 def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
-    """Return the verdicts in one line of the journal, the file of a run's verdicts.
-
-    Raises:
-        Refused: if the line holds no verdicts, or no earlier line lists the dependencies of the
-            verdicts.
-    """
     if not isinstance(value, dict) or not fits(value.get("when"), str):
         raise Refused(
             f"value={value!r:.40} of a journal's line lacks the time of the "
@@ -158,12 +134,7 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
 
 
 def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
-    """Return a run journal's settings, its verdicts, and a sentence on each damaged line.
-
-    Raises:
-        Damaged: if the file is not a journal of a run.
-        OSError: if the file of verdicts is missing.
-    """
+    """Return a run journal's settings, its verdicts, and a sentence on each damaged line."""
     settings, judged, wrong = None, list[Kept](), list[str]()
     records: dict[str, Depends] = {}
     for number, line in lines_in(file):
@@ -195,12 +166,6 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
 
 
 def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
-    """Read the verdicts in a file, and check that the file has the given digest.
-
-    Raises:
-        Damaged: if the file has another digest, or holds no verdicts.
-        OSError: if the file is missing or cannot be read.
-    """
     found = json_in(file, of=verdicts_of)
     if sha256_of(file) != digest:
         raise Damaged(
@@ -256,15 +221,10 @@ def verdicts_in(*folders: Path) -> ById:
 
 
 class Folder:
-    """The folder in which a run stores its verdicts.
+    """The folder in which a run stores its verdicts; it never mixes verdicts of different settings.
 
-    Args:
-        path: the path of the folder of verdicts. The first file that is written creates the folder.
-        settings: the settings on which the verdicts of the run depend. The folder never mixes
-            verdicts of different settings.
-        held: the lock that this run has on the folder.
-        asked: the folder that the user named, which holds the list of failed statements; by default
-            `path`.
+    The first file that is written creates the folder. The folder `asked`, which the user named,
+    gets the list of failed statements.
 
     Raises:
         Refused: if the path is an address such as gs://bucket/folder.
@@ -300,15 +260,11 @@ class Folder:
         return None if isinstance(found, str) else found
 
     def other_run(self) -> str:
-        """Describe the difference between this run and the run whose verdicts the folder holds.
-
-        The result is an empty text if the folder holds this run's verdicts.
-        """
+        """Describe how the run in the folder differs from this run; "" if it is this run."""
         found = self._published()
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return the folder's verdicts, or a text if the folder holds a run with other settings."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
@@ -365,12 +321,10 @@ class Folder:
         return judged
 
     def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
-        """Describe the first setting or dependency in which another run differs from this run."""
         different = dict.fromkeys(one for record in records for one in changed(record))
         return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
     def _fresh(self, judged: dict[str, Kept]) -> dict[str, Kept]:
-        """Return the verdicts whose dependencies have not changed since they were judged."""
         why: dict[str, list[str]] = {}
         for record in {_digest(kept.depends): kept.depends for kept in judged.values()}.values():
             why[_digest(record)] = changed(record)
@@ -414,8 +368,7 @@ class Folder:
     def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
         """Move verdicts, instances and run.json into place, and remove other files of earlier runs.
 
-        The file run.json holds the digests of the verdicts and of the instances. For each
-        statement, run.json also holds the time of the verdicts and their dependencies.
+        The file run.json holds the digests of the verdicts and of the instances.
         """
         verdicts = [v for kept in judged for v in kept.verdicts]
         records = {_digest(kept.depends): dict(kept.depends) for kept in judged}
@@ -470,7 +423,6 @@ class Folder:
 
 
 def _settings(stored: Any) -> dict[str, Any]:
-    """Check the parsed run.json, and return it."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
         raise Refused(
             f"run.json={stored!r:.40}, expected a JSON object with digests. Try to verify again"
@@ -499,10 +451,7 @@ def _settings(stored: Any) -> dict[str, Any]:
 
 
 def judged_before(out: Path, /) -> dict[str, bool]:
-    """Return for each statement's id whether the last verdicts agreed with the recorded verdicts.
-
-    The dictionary has an entry for each statement that a run with this --out has judged.
-    """
+    """Return for each judged statement whether its last verdicts agreed with the records."""
 
     def known(stored: Any) -> dict[str, bool]:
         if fits(stored, list[str]):  # an earlier version wrote the ids of failed statements alone
@@ -518,15 +467,10 @@ def judged_before(out: Path, /) -> dict[str, bool]:
 
 
 def remember_judged(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
-    """Store, for each statement, whether its verdicts and values agree with the records.
+    """Store in failed.json whether each statement's verdicts and values agree with the records.
 
-    The file failed.json is in the folder that the user named, even if the verdicts are in another
-    folder.
-
-    Args:
-        folder: the folder of the run.
-        done: the new verdicts on each statement.
-        changed: the ids of statements with a value that differs from its record.
+    The file is in the folder that the user named, even if the verdicts are in another folder. The
+    argument `changed` has the ids of statements with a value that differs from its record.
     """
     known = judged_before(folder.asked)
     known |= {name: all(v.as_expected for v in found) for name, found in done.items()}
@@ -553,13 +497,8 @@ def folder_for(
 ) -> Folder:
     """Return the folder of the results, or another folder beside it if `out` holds another run.
 
-    Args:
-        out: the folder that the user named.
-        part: the patterns with which the user chose statements; empty if the run judges all
-            statements.
-        settings: the settings of the run.
-        instances: the names of instance files that the run may write.
-        look: a function that is called while another run has locked the folder.
+    The patterns `part` chose the statements; no pattern means all statements. The function calls
+    `look` while another run has locked the folder.
     """
     Folder(out, settings)  # this refuses an address
     names = [*NAMES, *(name for one in instances for name in (one, f"unfinished/{one}"))]

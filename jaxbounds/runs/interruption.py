@@ -40,8 +40,6 @@ _came: list[signal.Signals] = []
 
 
 class _Clock:
-    """A clock that runs from SIGTERM to its deadline, for one command, in a `with` block."""
-
     def __init__(self) -> None:
         self.seconds, self.late, self.granted, self.began = DEADLINE, False, False, False
         self.over = threading.Event()

@@ -20,15 +20,11 @@ and the executor notices lost jobs later."""
 
 
 class Jobs(concurrent.futures.Executor):
-    """An executor that submits each call as a job.
+    """An executor that submits each call as a job of a cluster's queue.
 
-    Args:
-        folder: the folder for logs, arguments and results; all jobs must be able to read and write
-            there.
-        jobs: the number of jobs; the process that submits the jobs divides the work among them.
-        cluster: where the jobs run: "slurm", or "local" for processes of this machine.
-        minutes: the time limit of a job, in minutes.
-        partition: the partition of SLURM; "" means SLURM's default.
+    All jobs must be able to read and write `folder`. The cluster is "slurm", or "local" for
+    processes of this machine. A job ends after `minutes`. An empty `partition` means SLURM's
+    default.
     """
 
     def __init__(
@@ -85,9 +81,8 @@ class Jobs(concurrent.futures.Executor):
     def _ended(self, jobs: list[Any]) -> set[str]:
         """Return the ids of all jobs that ended, with or without a result.
 
-        Submitit would ask SLURM's program `sacct`, which lists no job if the cluster has no
-        accounting database. On a cluster without an accounting database, a run that asks Submitit
-        would wait forever for a killed job.
+        Submitit would ask `sacct`, which lists no job on a cluster without an accounting database.
+        A run would then wait forever for a killed job.
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}
@@ -100,10 +95,7 @@ class Jobs(concurrent.futures.Executor):
             return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
-        """Return the jobs that are missing in two successive answers of the queue.
-
-        The method raises the error of a queue that does not answer.
-        """
+        """Return the jobs that are missing in two successive answers of the queue."""
         if not jobs or time.monotonic() - self._asked < QUEUE:
             return set()
         self._asked = time.monotonic()
@@ -114,7 +106,6 @@ class Jobs(concurrent.futures.Executor):
         return gone
 
     def _sent(self) -> list[tuple[concurrent.futures.Future, Any]]:
-        """Submit the new calls as one array of jobs, and return each call with its job."""
         with self._lock:
             new, self._new = self._new, []
         new = [(future, call) for future, call in new if future.set_running_or_notify_cancel()]
@@ -134,8 +125,7 @@ class Jobs(concurrent.futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the executor: wait for the jobs, or cancel the jobs if `wait` is False.
 
-        If `wait` is False or `cancel_futures` is True, the executor cancels each call that is not
-        yet submitted as a job.
+        The executor drops all calls without a job if `wait` is False or `cancel_futures` is True.
         """
         if cancel_futures or not wait:
             with self._lock:

@@ -1,9 +1,8 @@
 """Record the dependencies of a run: the files and modules that the user's code reads.
 
-The record of dependencies is a file in the folder of the run. When the user's code opens a file,
-the run adds the file to the record at once. Therefore even a killed run leaves a complete record of
-the files that it read. The record of dependencies omits environment variables, because they differ
-between the jobs of a queue that continue one run.
+The run records each file when the code opens it, so that even a killed run leaves a complete
+record. The record omits environment variables, because they differ between the jobs of a queue that
+continue one run.
 """
 
 import contextlib
@@ -112,9 +111,7 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
 def recorded(folder: Place, /, *, resume: bool) -> Iterator[None]:
     """Record in the folder all dependencies of the user's code during a `with` block.
 
-    Args:
-        folder: the folder of the run.
-        resume: whether to continue the record in the folder instead of starting a new record.
+    If `resume` is true, the block continues the folder's record instead of starting a new record.
     """
     marked, local = Marked(folder), "://" not in str(folder)
     if local:

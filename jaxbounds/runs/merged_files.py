@@ -25,27 +25,15 @@ Entry = dict[str, Any]
 def taken(
     out: Path, command: str, names: Collection[str], imports: tuple[str, ...], look: Callable, /
 ) -> Held:
-    """Lock a folder of results for this run, with the function `jaxbounds.ground.occupied.take`.
+    """Lock a folder of results for this run; call `look` while another run has locked the folder.
 
     Several runs of one command with equal source code can add to one file, one run after the other.
-
-    Args:
-        out: the folder that the user named.
-        command: the name of the command whose results the files hold.
-        names: the names of the files of results.
-        imports: the files that the user imported for the run.
-        look: a function that is called while another run has locked the folder.
     """
     settings = versions() | {"command": command, "source": digest_of(imports)}
     return take(out, settings, names, look=look)
 
 
 def _entries(stored: Any) -> list[Entry]:
-    """Return the entries of a merged file.
-
-    Raises:
-        Refused: if `stored` is not a list of objects, each with `id` and `form`.
-    """
     words = lambda one: (
         isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("id", "form"))
     )
@@ -58,11 +46,6 @@ def _entries(stored: Any) -> list[Entry]:
 
 
 def _rests(stored: Any) -> dict[str, Rests]:
-    """Return a dictionary from each entry's `_name` to its dependencies.
-
-    Raises:
-        Refused: if `stored` is not an object with the dependencies of each entry.
-    """
     if not fits(stored, dict[str, dict]):
         raise Refused(
             f"dependencies={stored!r:.40}, expected a JSON object with an entry for each form. Try "
@@ -76,10 +59,6 @@ def _name(entry: Entry) -> str:
 
 
 def _since(rests: Rests | None) -> str:
-    """Describe the first dependency (file or setting) that changed since the run of an entry.
-
-    The text is empty if no dependency changed.
-    """
     if rests is None:
         return "the dependencies of the entry are unknown"
     now, different = settings_of(own=bool(rests.depends)), changed(rests.depends)
@@ -97,20 +76,12 @@ def add_to(
 ) -> None:
     """Write new entries into a JSON file, after the file's entries of other forms.
 
-    A form is one version of a claim: printed, corrected or sharpened.
+    A form is one version of a claim: printed, corrected or sharpened. If a dependency of an earlier
+    entry changed, the function renames the earlier file. Therefore a file never holds both new and
+    outdated entries. The function also renames a damaged file, and prints the new name.
 
-    If a dependency of an earlier entry changed, the function renames the earlier file. Therefore a
-    file never holds both new and outdated entries. The function also renames a damaged file, and
-    prints the new name.
-
-    Args:
-        folder: the folder that holds the file of results.
-        name: the name of the file of results. A file with the ending `.rests.json` beside it has
-            the dependencies of each entry.
-        found: pairs of a new entry and its dependencies (files and modules). An entry is a
-            dictionary with a statement's id and a form's name. A shipped statement has no
-            dependencies; None means that the dependencies are unknown.
-        instead: ids of statements; the function drops the earlier entries of these statements.
+    Each entry in `found` comes with its dependencies (files and modules); None means unknown. The
+    function drops the earlier entries of the statements whose ids are in `instead`.
     """
     marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"
     earlier = marked.read(name, lambda file: json_in(file, of=_entries)) or []

@@ -24,13 +24,7 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
 def what_differs(
     before: Mapping[str, Any], now: Mapping[str, Any], /, depends: Iterable[str]
 ) -> str:
-    """Describe the first difference between two runs, and give the number of further differences.
-
-    Args:
-        before: the settings of the run that a folder holds.
-        now: the settings of the present run.
-        depends: the dependencies of the folder's verdicts that have changed.
-    """
+    """Describe the first difference between two runs, and count the further differences."""
     names = [name for name in now if name not in before or before[name] != now[name]]
     told = [
         f"{name} was {_shown(before, name)} and is {_shown(now, name)}"

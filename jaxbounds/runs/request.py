@@ -21,14 +21,8 @@ from jaxbounds.runs.digest import digest_of
 class Request(NamedTuple):
     """The request of a run: the experiment with all settings on which its results depend.
 
-    Attributes:
-        experiment: the experiment to run.
-        config: the configuration of the experiment.
-        seed: the seed of all random numbers.
-        precision: JAX's precision of matrix products; with "", the experiment chooses the
-            precision.
-        imports: the user's modules or files that the run needs.
-        flags: options with which `jaxbounds run` makes the same request.
+    The `precision` "" lets the experiment choose JAX's precision of matrix products. The `flags`
+    are options with which `jaxbounds run` makes an equal request.
     """
 
     experiment: Experiment
@@ -58,23 +52,14 @@ class Request(NamedTuple):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that determine the numbers: `about`, and the digest of the code.
-
-        The settings that determine the numbers are equal in all shards of a run.
-        """
+        """Return `about` and the digest of the code; all shards of a run have an equal identity."""
         about = self.about | {"source": digest_of(self.imports)}
         del about["git"]  # the digest of the source replaces it
         return about
 
 
 def configured(experiment: Experiment, preset: str, words: Iterable[str], **more: Any) -> Any:
-    """Return a preset with some fields changed.
-
-    Args:
-        experiment: the experiment.
-        preset: the name of one of the experiment's presets.
-        words: the changed fields as command-line options, for example "--steps", "100".
-        **more: further arguments of `tyro.cli`, which parses the options.
+    """Return a preset with some fields changed by options, for example "--steps", "100".
 
     Raises:
         Refused: if the experiment has no preset of the given name.
@@ -98,14 +83,6 @@ def requested(
 ) -> Request:
     """Return the request that the words of a command describe.
 
-    Args:
-        experiment: the id of the experiment.
-        words: command-line options that set fields of the experiment's configuration.
-        preset: the name of the configuration to start from.
-        seed: the seed of all random numbers.
-        precision: JAX's precision of matrix products.
-        imports: the user's modules or files that the run imports.
-
     Raises:
         Refused: if the experiment, the preset or the precision is unknown, or the seed is invalid.
     """
@@ -126,8 +103,6 @@ def requested(
 
 
 class _Flags(NamedTuple):
-    """`Request.flags` in three parts: the fields of the configuration, other options, imports."""
-
     words: tuple[str, ...]
     given: dict[str, Any]
     imports: tuple[str, ...]
@@ -164,12 +139,6 @@ def from_file(
 ) -> Request:
     """Return the request that a file describes by its flags, without executing code.
 
-    Args:
-        experiment: the id of the experiment.
-        flags: the flags (options of `jaxbounds run`) that the file holds.
-        imports: the user's modules or files, which the command line names.
-        file: the path of the file, which messages name.
-
     Raises:
         Refused: if the flags name imports but `imports` is empty, if a flag is not a field of the
             configuration, or in the cases that `requested` lists.
@@ -196,7 +165,6 @@ def from_file(
 
 
 def _refuse_commands(words: Iterable[str]) -> None:
-    """Refuse options that make the parser print help or write completions."""
     for word in words:
         if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
             raise Refused(
@@ -206,7 +174,6 @@ def _refuse_commands(words: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _parser_refuses() -> Iterator[None]:
-    """Turn an exit of the parser in a `with` block into `Refused`, with the parser's message."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
@@ -219,7 +186,6 @@ def _parser_refuses() -> Iterator[None]:
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the fields of a configuration as options of a command."""
     for name, value in fields.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
@@ -231,11 +197,6 @@ def _words(fields: Mapping[str, Any]) -> Iterator[str]:
 
 def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> Request:
     """Return a request to run an experiment, with changed fields of the configuration.
-
-    Args:
-        experiment: the id of the experiment.
-        fields: a dictionary from a field's name to its new value.
-        **given: further options, which the function passes to `requested`.
 
     Raises:
         Refused: in the cases that `requested` lists, and if a field is unknown or a value has a

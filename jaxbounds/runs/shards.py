@@ -1,8 +1,4 @@
-"""Read and write the file that describes a shard: a share of the training runs of a run.
-
-The file holds the description of the run, the shard's index, and whether all training runs of the
-shard are finished.
-"""
+"""Read and write the file that describes a shard: a share of the training runs of a run."""
 
 import json
 import shlex
@@ -23,17 +19,9 @@ FORMAT = "jaxbounds-shard-1"
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A shard: a part of the trainings that one `jaxbounds run` of an experiment needs.
+    """A shard: a part of the training runs that one `jaxbounds run` of an experiment needs.
 
-    Attributes:
-        experiment: the id of the experiment.
-        flags: the options of `jaxbounds run`: the preset, the seed, the imports and the fields of
-            the configuration.
-        index: the index of the shard among all shards, from 1.
-        count: the number of shards of the run.
-        about: the result of `Request.identity` for the run.
-        done: whether the shard is finished.
-        format: the name and version of the file's format.
+    The `index` counts from 1. The field `about` is the result of `Request.identity` for the run.
     """
 
     experiment: str
@@ -80,11 +68,6 @@ def folder_of(out: Place, share: Share, /) -> Place:
 
 
 def _shard(stored: Any) -> Shard:
-    """Return the shard that the parsed JSON describes.
-
-    Raises:
-        Refused: if a field is missing, unknown or of another type.
-    """
     hints = get_type_hints(Shard)
     if not isinstance(stored, dict) or set(stored) != set(hints):
         raise Refused(

@@ -166,7 +166,6 @@ def judged(
 
 
 def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str, str]:
-    """Return the dependencies that a statement and its paper declare, each with its state."""
     words = (*of_paper, *statement.depends)
     names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
     return {key: state(key) for key in (f"declared: {name}" for name in names)}
@@ -176,11 +175,7 @@ def _watched(
     statement: Statement, of_paper: Sequence[str | Path], options: Options, catalogue: Catalogue,
     store: Path,
 ) -> Kept:  # fmt: skip
-    """Return the verdicts on one statement, with their dependencies.
-
-    If a statement is the user's own, the function records the files that the statement's code
-    reads. A shipped statement depends on the library alone.
-    """
+    """Return the verdicts on one statement, with the files that a user's own statement reads."""
     if not catalogue.imports:
         return Kept(judged(statement, options, catalogue, store), _now(), {})
     if (cache := folder_for_jax()) is not None:
@@ -194,10 +189,6 @@ def _watched(
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
 ) -> tuple[list[Kept], dict[str, bytes]]:
-    """Judge statements in a worker, which finds them by their ids.
-
-    The worker returns the verdicts, and the files of the instances.
-    """
     found = [catalogue.statement(name) for name in ids]
     own = {s.paper for s in found} if catalogue.imports else ()
     papers = {name: catalogue.paper(name).depends for name in own}
@@ -209,12 +200,11 @@ def _judged_somewhere(
 
 
 def _now() -> str:
-    """Return the time in UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Group neighbouring statements with equal samplers; the first group is split up.
+    """Group neighbouring statements with equal samplers; start with single statements.
 
     Single statements at the start let the command print its first results early.
     """
@@ -227,11 +217,7 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_or_new(selection: Selection, out: Path) -> Selection:
-    """Return the statements without a verdict, and the statements with an unexpected last verdict.
-
-    A verdict is unexpected if it differs from the record. If there are no such statements, the
-    function returns all statements.
-    """
+    """Return the statements whose verdict is missing or unlike the record; else return all."""
     known, every = judged_before(out), selection.statements
     failed = [s.id for s in every if known.get(s.id) is False]
     new = [s.id for s in every if s.id not in known]
@@ -251,30 +237,19 @@ def _failed_or_new(selection: Selection, out: Path) -> Selection:
 class Verification:
     """The verification of some statements; iterating over this object judges the statements.
 
-    The verification continues an interrupted run in the folder, and prints no verdicts.
-
-    Args:
-        selection: the statements to judge.
-        options: the options with which the run judges statements.
-        out: the folder into which the verdicts are written. If the folder holds verdicts of another
-            run on other statements, the run writes into another folder beside this folder.
-        on: the engine that judges the statements.
-        jobs: the number of processes; 0 means one for each core.
-        exitfirst: whether to stop at the first verdict that differs from the recorded verdict.
-        last_failed: whether to judge only the statements whose verdicts in the last run differed
-            from the record, and the statements without a verdict. If this selects no statement, the
-            run judges all statements.
+    The verification continues an interrupted run in the folder `out`. If the folder holds verdicts
+    of another run on other statements, the run writes into another folder beside this folder. If
+    `last_failed` is true, the run judges only statements without a verdict, and statements whose
+    last verdict differed from the record; if there are none, the run judges all statements.
 
     Raises:
         Refused: if an option is out of its range, or if another process would have to judge a paper
             that exists in this process alone.
 
     Attributes:
-        done: the verdicts so far, keyed by the statement's id.
         stopped: the reason why some statements were not judged; empty if all were judged.
         kept: the verdicts of the interrupted run that this run continues, keyed by id.
         beside: verdicts of earlier runs that are published with the new verdicts, keyed by id.
-        judged: the verdicts so far with their times and dependencies, keyed by id.
         recorded: the changes of the papers' records, after `publish(record=True)`.
     """
 
@@ -329,7 +304,6 @@ class Verification:
         self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
 
     def _declares(self, statement: Statement, kept: Kept) -> bool:
-        """Return whether a statement declares the same dependencies as when it was judged."""
         if not self.selection.catalogue.imports:
             return True
         said = {k: v for k, v in kept.depends.items() if k.startswith("declared: ")}
@@ -352,7 +326,6 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Mark the verdicts as `recorded` if the paper's records hold the statement's ratios."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept
@@ -365,7 +338,6 @@ class Verification:
             self._take(kept)
 
     def _take(self, kept: Kept) -> None:
-        """Store a judged statement's verdicts, and compare their numbers with the record."""
         name = kept.verdicts[0].id
         self.judged[name], self.done[name] = kept, kept.verdicts
         self._changed[name] = self._expected.changed(kept.verdicts)
@@ -408,7 +380,6 @@ class Verification:
         return [name for name, kept in self.judged.items() if changed(seen(kept))]
 
     def _judged_here(self, statements: Sequence[Statement]) -> Iterator[Kept]:
-        """Judge statements in this process; move the files of instances instead of copying them."""
         prepare_jax()
         store, marked = self.folder.scratch(), self.folder.marked
         papers = {paper.id: paper.depends for paper in self.selection.papers}
@@ -442,8 +413,7 @@ class Verification:
     def status(self) -> int:
         """Return the exit status: 3 if a measurement or file failed, 1 if a verdict is unexpected.
 
-        A verdict is unexpected if it differs from the recorded verdict. If nothing failed and no
-        verdict is unexpected, the status is 0.
+        A verdict is unexpected if it differs from the recorded verdict. Otherwise the status is 0.
         """
         lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
         if lost and self.stopped != INTERRUPTED:
@@ -453,12 +423,9 @@ class Verification:
     def publish(self, *, record: bool = False) -> bool:
         """Publish the verdicts and the HTML page; keep the folder's verdicts on other statements.
 
-        The method publishes nothing if some statements were not judged and the folder holds another
-        run's results.
-
-        Args:
-            record: whether to write ratios and values into the papers' records, if all statements
-                were judged.
+        If all statements were judged, `record` also writes ratios and values into the papers'
+        records. The method publishes nothing if some statements were not judged and the folder
+        holds another run's results.
 
         Raises:
             Refused: if `record` is True, and a paper is defined in no file.

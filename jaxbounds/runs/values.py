@@ -83,7 +83,6 @@ def _agrees(now: float, before: Value) -> bool:
 
 
 def _difference(name: str, now: Numbers | None, text: str | None) -> str:
-    """Describe how a measured value differs from its record; the text is empty if both agree."""
     if now is None or text is None:
         if name not in SIDES:
             return ""
@@ -109,11 +108,9 @@ def differences_of_values(values: Values, before: Texts, /) -> Iterator[str]:
 
 
 def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Iterator[str]:
-    """Return a line for each form whose values differ from the record.
+    """Return a line for each form (version of a claim) whose values differ from the record.
 
-    Args:
-        verdicts: the verdicts on all forms of one statement, with seed 0.
-        recorded: the recorded values of the paper that contains the statement.
+    The verdicts must come from a run with seed 0.
     """
     name = verdicts[0].id
     if any(verdict.status == "error" for verdict in verdicts):
@@ -130,9 +127,6 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
 
 class Expected:
     """The recorded values of some papers' statements; a user's paper may lack a file of values.
-
-    Args:
-        papers: the papers whose recorded values are compared.
 
     Raises:
         Refused: if a file of recorded values is damaged.
@@ -160,10 +154,6 @@ class Expected:
 
 
 def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
-    """Return the measured values of a form (version of a claim) as text, with their error bars.
-
-    A bar is the amount by which rounding may change the value.
-    """
     found: dict[str, dict[str, str]] = {}
     for place, named in verdict.values.items():
         allowed = bars.bars.get(place, {})
@@ -188,18 +178,14 @@ def record_values(
     others: bool,
     bounds: Bounds = _with_bars,
 ) -> tuple[str, ...]:
-    """Write the values of the given verdicts into the papers' records.
+    """Write the values of the given verdicts, from a run with seed 0, into the papers' records.
 
-    If recorded values agree with the new values, the text of the record stays unchanged.
+    If recorded values agree with the new values, the text of the record stays unchanged. If
+    `others` is true, the file keeps its entries of the papers' other statements. The function
+    `bounds` returns how far rounding may change the values of a statement.
 
-    Args:
-        verdicts: the verdicts on all forms of some statements, with seed 0.
-        papers: the papers to which the verdicts belong.
-        others: whether the file of records keeps its entries of the papers' other statements.
-        bounds: a function that returns how far rounding may change the values of a statement.
-
-    Returns:
-        A line for each form whose values changed, and for each added or removed statement.
+    The result has a line for each form (version of a claim) whose values changed, and for each
+    added or removed statement.
 
     Raises:
         Refused: if a paper is defined in no file.
@@ -229,7 +215,6 @@ def record_values(
 
 
 def _same_names(verdicts: Sequence[Verdict], before: Mapping[str, Texts]) -> bool:
-    """Return whether the recorded values include every value that this run measured."""
     names = lambda forms: {
         (form, place, name)
         for form, places in forms.items()

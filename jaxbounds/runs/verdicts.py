@@ -66,10 +66,7 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Make the tuple of verdicts, in the order of their statements in the papers.
-
-        Python keeps the temporary folder (`scratch`) as long as the tuple of verdicts is in use.
-        """
+        """Make the tuple; Python keeps the folder `scratch` as long as the tuple is in use."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
@@ -79,11 +76,6 @@ class Verdicts(tuple[Verdict, ...]):
     _scratch: Scratch | None
 
     def __getitem__(self, index: Any) -> Any:
-        """Return a verdict by its index, or the verdicts on the statement with an id.
-
-        Raises:
-            KeyError: if there is no verdict on a statement with this id.
-        """
         if not isinstance(index, str):
             return super().__getitem__(index)
         found = [v for v in self if v.id == index]
@@ -100,10 +92,9 @@ class Verdicts(tuple[Verdict, ...]):
 
     @property
     def status(self) -> int:
-        """Return the exit status: 3 if a measurement failed, 1 if a verdict is unexpected.
+        """Return the exit status: 3 if a measurement failed, 1 if a verdict is unexpected, else 0.
 
-        A verdict is unexpected if it differs from the recorded verdict. If all measurements
-        succeeded and no verdict is unexpected, the status is 0.
+        A verdict is unexpected if it differs from the recorded verdict.
         """
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3

@@ -66,11 +66,6 @@ class Violation:
         return Path(path)
 
     def _shown(self) -> dict[str, str]:
-        """Return the stored instance, its size and its ratio in words.
-
-        If the stored instance is simpler than the worst instance, the words also say that the
-        largest ratio belongs to another instance.
-        """
         size = ", ".join(f"{name}={value}" for name, value in self.size.items())
         instance = f"{self.instance!r:.300}"
         if math.isclose(self.ratio, self.instance_ratio, rel_tol=1e-9) or not self.instance:

@@ -29,9 +29,8 @@ class Rests(NamedTuple):
 def settings_of(*, own: bool) -> Depends:
     """Return the settings that all results of this process depend on.
 
-    Args:
-        own: whether the user's code contributes to the result. The user's code may read anything,
-            so a result with this code depends on all environment variables and installed packages.
+    A result of the user's `own` code depends on all environment variables and installed packages,
+    because the code may read anything.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)
@@ -43,10 +42,7 @@ def settings_of(*, own: bool) -> Depends:
 def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depends]:
     """Call a function; return its result, and the files and modules that the user's code read.
 
-    Args:
-        work: the function to call, which takes no arguments.
-        own: whether `work` executes the user's code. If `own` is False, `watched` records no file
-            and no module.
+    If `own` is False, the function executes no code of the user, and `watched` records nothing.
     """
     if not own:
         return work(), {}

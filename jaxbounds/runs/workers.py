@@ -41,7 +41,6 @@ memory. A larger number of bytes makes a run start fewer processes on a small ma
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -52,7 +51,6 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def _number(file: Path, key: str = "") -> int | None:
-    """Read a number from a file of the Linux kernel: the only number, or the number after `key`."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         text = file.read_text()
         words = (line.split() for line in text.splitlines())
@@ -94,11 +92,9 @@ _begun = 0
 
 
 def end_with(parent: int, /, scratch: str = "") -> None:
-    """End this process when its parent is gone, or when its work hangs.
+    """End this process when the process `parent` is gone, or when its work hangs.
 
-    Args:
-        parent: the id of the process that this process works for.
-        scratch: a folder of temporary files, which is removed when the parent is gone.
+    The folder `scratch` of temporary files is removed when the parent is gone.
     """
     still, before, piece = 0, 0.0, _begun
     while os.getppid() == parent and still < STALLED:
@@ -145,9 +141,8 @@ def _silence_libraries() -> None:
 def _start(parent: int, threads: int, scratch: str) -> None:
     """Set up a worker; it ignores Ctrl-C, since the main process ends its workers.
 
-    The environment variable NPROC limits the threads of XLA, which would otherwise start a thread
-    for each core in each process. A killed process cannot remove its temporary files. Therefore all
-    temporary files are in one folder, which the main process removes.
+    The environment variable NPROC limits the threads of XLA. A killed process cannot remove its
+    temporary files, so the main process removes the folder `scratch`.
     """
     _silence_libraries()
     tempfile.tempdir = os.environ["TMPDIR"] = scratch
@@ -200,9 +195,6 @@ class Processes(concurrent.futures.Executor):
     """An executor that calls functions of modules in a few processes.
 
     If a process is killed or hangs, its call raises `Died`, and the next call starts a new process.
-
-    Args:
-        count: the number of processes of the executor.
     """
 
     def __init__(self, count: int) -> None:

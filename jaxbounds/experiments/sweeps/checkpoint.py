@@ -55,12 +55,9 @@ class Checkpoints:
     the end of the chunk. The sweep writes each file under a temporary name and then renames the
     file. A process killed at any moment therefore leaves a folder that can be resumed.
 
-    Args:
-        folder: the folder of the checkpoints; the first write makes the folder.
-        fingerprint: a hash of everything that the numbers depend on. The class refuses a folder
-            whose checkpoints have another hash.
-        part: the triple (first lane, end, number of all lanes), if the folder holds only a share of
-            the lanes (runs).
+    The class refuses checkpoints with another `fingerprint`, a hash of everything that the numbers
+    depend on. If the folder holds only a share of the lanes (runs), `part` is the triple (first
+    lane, end, number of all lanes).
     """
 
     def __init__(
@@ -134,14 +131,8 @@ class Checkpoints:
     ) -> None:
         """Store the metrics of steps `first` to `step`, then the state at `step`.
 
-        Only the first of several processes writes the files.
-
-        Args:
-            step: the number of steps that the sweep had made when it reached the stored state.
-            state: the leaves of the sweep's state.
-            first: the number of steps at the sweep's previous checkpoint.
-            metrics: a dict from each metric's name to an array.
-            ended: whether the sweep is complete and makes no more steps.
+        Only the first of several processes writes the files. If `ended` is true, the sweep makes no
+        more steps.
         """
         if jax.process_index() > 0:
             return

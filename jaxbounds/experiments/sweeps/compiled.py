@@ -14,12 +14,10 @@ _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
-    """Return the stored program with a mark (text) and name; compile the program if it is absent.
+    """Return the stored program with a mark and name; compile the program if it is absent.
 
-    Args:
-        mark: a text that only equal programs on equal devices share; None if no such text is known.
-        name: the name of the program, which distinguishes programs with an equal `mark`.
-        compile_: a function that compiles the sweep's program.
+    The mark is a text that only equal programs on equal devices share. For the mark None, the
+    function always compiles.
     """
     if mark is None:
         return compile_()

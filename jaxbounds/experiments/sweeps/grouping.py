@@ -49,20 +49,10 @@ def needed(program: Any, /) -> int:
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
     """Return the default number of lanes (runs) vmapped together, for a sweep of `count` lanes.
 
-    The default number of lanes does not depend on the number of devices, so the sweep's results
-    have equal bits on any number of devices.
-
-    Args:
-        count: the number of all lanes (runs) of the sweep.
-        limit: the bytes that the program may take on one device.
-        device: one of the devices that compute the sweep.
-        need: a function from a number of lanes to the bytes that a group of this many lanes needs.
-            On a CPU the default does not depend on `need`.
-
-    Returns:
-        The number of lanes in a group. On a CPU the number is the larger of `ON_CPU` and `count` /
-        `PARTS`. On an accelerator the number is the largest power of two that fits into the memory,
-        up to `AT_MOST` and `count`.
+    The number does not depend on the number of devices, so the results have equal bits on any
+    number of devices. On a CPU the number is the larger of `ON_CPU` and `count` / `PARTS`. On an
+    accelerator the number is the largest power of two, up to `AT_MOST` and `count`, for which
+    `need(number)` is at most `limit` bytes.
     """
     if device.platform == "cpu":
         return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))

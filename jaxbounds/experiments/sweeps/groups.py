@@ -1,8 +1,7 @@
 """Put lanes (runs) into groups of a fixed size; a device runs one group's program at a time.
 
-The program does not depend on the numbers of groups, processes, or shares (parts of the lanes). The
-numbers of groups, processes and shares decide only which process computes which lanes (runs). Each
-device runs the program independently of the other devices. One compilation serves all devices.
+The program does not depend on the numbers of groups, processes, or shares (parts of the lanes).
+These numbers decide only which process computes which lanes. One compilation serves all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +18,8 @@ from jaxbounds.ground.jax_internals import process_allgather
 Rounds = list[Any]
 """A list of arrays that this process holds, one for each round of a sweep.
 
-In a round, every device runs one group of lanes (runs).
-
-The first axis of each array has one entry for each group of the round.
-"""
+In a round, every device runs one group of lanes (runs). The first axis of each array has one entry
+for each group of the round."""
 AXIS = "jaxbounds_lanes"
 """The name of the axis of the mesh of devices."""
 
@@ -30,12 +27,8 @@ AXIS = "jaxbounds_lanes"
 class Groups:
     """Groups of runs on devices; group i is on device number i modulo the number of devices.
 
-    Each process computes the groups that lie on its own devices.
-
-    Args:
-        count: the number of groups of runs.
-        group: the number of runs in each group.
-        devices: the devices of all processes; every process lists the devices in the same order.
+    Each process computes the groups on its own devices; every process lists all devices in the same
+    order.
     """
 
     def __init__(self, count: int, group: int, devices: Sequence[Any]) -> None:
@@ -73,11 +66,8 @@ class Groups:
     ) -> Any:
         """Compile one round's program: each device calls `function` for a group of lanes (runs).
 
-        Args:
-            function: a function of the arguments of one group, and of the shared data.
-            shapes: the shapes of the program's arguments for one group of lanes (runs).
-            shared: the data that all groups of lanes (runs) share.
-            donate: the indices of the program's arguments that XLA may overwrite.
+        The arguments for one group have the shapes `shapes`. XLA may overwrite the arguments whose
+        indices are in `donate`.
         """
         each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
         own = [PartitionSpec(AXIS)] * len(shapes)
@@ -127,9 +117,7 @@ class Groups:
     def gather(self, rounds: Rounds, like: Any, /) -> Any:
         """Collect the values of all groups, in order, on every host; random keys become raw data.
 
-        Args:
-            rounds: the values of this process's groups; each round holds one group for each device.
-            like: the shapes and types of the value of one group of lanes, from `jax.eval_shape`.
+        The argument `like` holds the shapes and types of one group's value.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)
         parts: dict[int, Any] = {}
@@ -145,7 +133,6 @@ class Groups:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
     def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
-        """Collect the groups' values from all processes; return a dict from index to value."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))
@@ -159,7 +146,6 @@ class Groups:
 
 
 def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> jax.Array:
-    """Put some rows of a host array, or the whole array, on devices; random keys stay typed."""
     host = np.asarray(plain(leaf))
     array = jax.device_put(host if rows is None else host[rows], sharding)
     return jax.random.wrap_key_data(array, impl=impl_of(leaf)) if is_key(leaf) else array

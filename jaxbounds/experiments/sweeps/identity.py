@@ -40,7 +40,6 @@ def _sha(*parts: bytes) -> str:
 
 
 def _values(name: str, tree: Any) -> Identity:
-    """Describe the leaves of a pytree: types, shapes, and digests of values."""
     found = {}
     for path, leaf in by_path(tree).items():
         found[f"{name}{path}, type and shape"] = f"{leaf.dtype} {tuple(leaf.shape)}"
@@ -50,7 +49,6 @@ def _values(name: str, tree: Any) -> Identity:
 
 
 def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
-    """Return digests of a function's program and closed-over arrays, and the result's shapes."""
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
@@ -80,18 +78,8 @@ def identity_of(
 ) -> tuple[Identity, str]:
     """Return the identity of a sweep, and a digest (mark) of its programs, settings and shapes.
 
-    The identity describes the sweep's compiled program and its lanes (runs).
-
-    Args:
-        start: the function that gives the initial state of one lane.
-        step: the function that makes one step of one lane (run).
-        measure: the function that measures one lane; it returns a dict of metrics.
-        lanes: the lanes (runs) of the whole sweep.
-        shared: the data that all lanes share, in a tuple.
-        deciding: a dict of further functions of the sweep; "finished" takes a state, "enough" takes
-            a record (the metrics that a lane measured at one step).
-        about: a dict of further settings of the sweep.
-        device: one of the devices on which the sweep runs.
+    The identity describes the sweep's compiled program and its lanes (runs). The dict `deciding`
+    holds the functions "finished" (of a state) and "enough" (of the metrics of a lane at one step).
     """
     one = lambda tree: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), tree)
     lane, common = one(like(lanes, 1)), jax.tree.map(_shape, shared)

@@ -87,12 +87,7 @@ def bits_of(dtype: Any, /) -> int:
 
 
 def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: bool) -> None:
-    """Refuse types that a sweep cannot carry, or cannot store.
-
-    Args:
-        what: the name of the pytree that has these leaves.
-        leaves: the leaves of the pytree, each with its path.
-        stored: whether the sweep writes the leaves into files.
+    """Refuse types that a sweep cannot carry or, if `stored` is true, cannot write into files.
 
     Raises:
         Refused: if a leaf has an unsupported type; the message names the first leaf with an

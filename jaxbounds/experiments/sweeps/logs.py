@@ -14,10 +14,8 @@ from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
 OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
-"""A function that the sweep calls with (step, metrics) each time that it records metrics.
-
-`metrics` is a dict of arrays (lanes, ...).
-"""
+"""A function that the sweep calls with (step, metrics) each time that it records metrics; `metrics`
+is a dict of arrays (lanes, ...)."""
 
 
 class Csv:
@@ -78,15 +76,10 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
 
 
 def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, every: int) -> None:
-    """Pass records (metrics at recorded steps) to a logger.
+    """Pass records (metrics at recorded steps) to a logger, if this is the first process.
 
-    Only the first of several processes passes records to the logger.
-
-    Args:
-        log: the logger.
-        metrics: a dict from names to arrays (lanes, records, ...).
-        first: the step of the sweep before the first record.
-        every: the number of steps of a lane (run) between two records.
+    The arrays of metrics have the shape (lanes, records, ...). The first record comes `every` steps
+    after the step `first`.
     """
     if log is None or jax.process_index() > 0:
         return

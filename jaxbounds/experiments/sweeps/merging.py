@@ -45,10 +45,6 @@ def _as_long_as(metrics: Metrics, records: int) -> Metrics:
 
 
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
-    """Join the lanes (runs) of one sweep from the folders of all shares.
-
-    Each share holds a part of the sweep's lanes (runs).
-    """
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
@@ -81,7 +77,6 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """Copy a folder of checkpoints or a file that exactly one share of the run computed."""
     if len(found) > 1:
         raise Refused(
             f"piece={name} (a part of the run) is in two shards: {found[0]} and {found[1]}. Try to "
@@ -95,7 +90,6 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
 
 
 def _copy_files(files: Sequence[Place], into: Place) -> None:
-    """Copy the given files into a folder; skip files that do not exist."""
     marked = Marked(into)
     for file in filter(is_there, files):
         with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:
@@ -105,8 +99,7 @@ def _copy_files(files: Sequence[Place], into: Place) -> None:
 def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
     """Join the shares of one sweep in a folder.
 
-    The call `sweep(..., share="I/N", folder=...)` makes a share, which holds a part of the lanes
-    (runs).
+    The call `sweep(..., share="I/N", folder=...)` computes a share: a part of the lanes (runs).
 
     A later call of `sweep` with `resume=True`, this folder and no `share` returns all lanes.
 
@@ -138,11 +131,7 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
 
 
 def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
-    """Join the checkpoints of all shares of a run, so that a run can resume from the folder `into`.
-
-    Args:
-        shares: the folder of checkpoints of each share.
-        into: the folder of checkpoints of the whole run.
+    """Join the checkpoints of all shares of a run in `into`, from which a run can resume.
 
     Raises:
         Refused: if lanes are missing or in two shares, a file is damaged, or the shares are of

@@ -74,7 +74,6 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """Import orbax (about a second), and return orbax's writer and reader of checkpoints."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 
@@ -84,5 +83,4 @@ def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
 
 
 def _plain(state: Any) -> Any:
-    """Return the state with NumPy arrays as leaves; typed random keys become their raw data."""
     return jax.tree.unflatten(jax.tree.structure(state), map(np.asarray, leaves_of(state)))

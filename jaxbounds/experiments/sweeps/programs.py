@@ -1,9 +1,8 @@
-"""Make the two programs of a sweep for one group of lanes: the start, and the steps.
+"""Make the two programs of a sweep for one group of lanes (runs): the start, and the steps.
 
-The programs carry `(states, over)`: `over` tells for each lane (run) whether the lane is finished.
-The programs compute the flags `over` of finished lanes once after each step. If the lanes of a
-sweep never finish, `over` is the empty tuple. A tuple holds the value that all lanes share; the
-tuple is empty if the lanes share no value.
+The programs carry `(states, over)`; the flags `over` tell which lanes are finished. If the lanes of
+a sweep never finish, `over` is the empty tuple. The data that all lanes share are a tuple of one
+value, or the empty tuple.
 """
 
 from collections.abc import Callable
@@ -50,22 +49,11 @@ def advancing(
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
     """Return a program that advances runs: (lanes, carry, records, shared) -> (carry, metrics).
 
-    A lane is one training run. The carry is a pair: the lanes' states, and flags that mark finished
-    lanes.
-
-    The number of recorded steps is an argument of the program. One program therefore serves chunks
-    (sequences of steps) of any length.
-
-    Args:
-        step: the function that advances one lane by one step.
-        measure: the function that measures one lane and returns a dict of metrics.
-        finished: a function of one state that tells whether the lane is finished; the program
-            freezes finished lanes.
-        every: the number of training steps before each record.
-        most: the largest number of records in one call; the second axis of the metrics has this
-            length.
-        enough: a function of one record that tells whether the record is good enough; the program
-            freezes the lane after such a record.
+    The carry is a pair: the states of the lanes (runs), and flags that mark finished lanes. The
+    program freezes a lane if `finished(state)` or `enough(record)` is true. The program records
+    metrics after each `every` steps. The number of records is an argument of the program, so that
+    one program serves chunks (sequences of steps) of any length. The second axis of the metrics has
+    the length `most`, the largest number of records in one call.
     """
     freezes = finished is not None or enough is not None
 

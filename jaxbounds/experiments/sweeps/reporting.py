@@ -34,15 +34,11 @@ WORTH_TELLING = 20.0
 seconds. If this number of seconds is larger, fewer runs report their remaining time."""
 
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
-"""Two numbers about the part of a run that is in progress. The first of the two numbers is the cost
-of all later parts of the run, divided by the cost of the present part. If this cost is larger,
-`Pace` reports a longer remaining time. The second of the two numbers is the id of the frame
-(Python's call in progress) that works on the present part.
-"""
+"""The cost of all later parts of a run, divided by the cost of the present part, and the id of the
+frame (Python's call in progress) that works on the present part."""
 
 
 def _later_parts() -> float:
-    """Return the cost of a run's later parts; 0 if an exception ended the work on the parts."""
     cost, worker = _later.get()
     frame: FrameType | None = sys._getframe()
     while frame is not None and id(frame) != worker:
@@ -55,9 +51,7 @@ def each_part(
 ) -> Iterator[Part]:
     """Yield the parts of a run; a part's progress report shows the remaining time of the run.
 
-    Args:
-        parts: the parts of the run, in their order; a part may have parts of its own.
-        cost: a function from a part to its positive cost, in any unit.
+    A part may have parts of its own. The function `cost` gives a positive cost in any unit.
     """
     every = list(parts)
     costs, outer, before = [cost(part) for part in every], _later_parts(), _later.get()
@@ -73,9 +67,7 @@ def each_part(
 class Pace:
     """The remaining time of a run, estimated from its pace after compilation.
 
-    Args:
-        total: the amount of work in this part of the run.
-        begun: the amount of work that an earlier process has done.
+    An earlier process has done the amount `begun` of the work `total`.
     """
 
     def __init__(self, total: float, begun: float = 0.0) -> None:
@@ -129,12 +121,8 @@ def progress(
 ) -> Iterator[Report]:
     """Yield a function that reports progress; only the first of several processes prints reports.
 
-    Args:
-        total: the total amount of work.
-        unit: the unit of the amount, in the plural ("steps").
-        begun: the amount that an earlier process has done, if a run is resumed.
-        at_most: whether the work may end before its total amount is done.
-        show: whether to print the progress at all.
+    The `unit` of the work is a plural ("steps"). An earlier process has done the amount `begun`. If
+    `at_most` is true, the work may end before its `total` amount is done.
     """
     console = Console(stderr=True)
     if not show or jax.process_index() > 0:

@@ -28,15 +28,13 @@ SHOWN = 5
 
 @dataclass
 class Kept:
-    """The folder of a sweep that may continue.
+    """A sweep's folder, with the progress that is stored in the folder.
 
     Attributes:
-        checkpoints: the object that writes the checkpoints into the sweep's folder.
         done: the step that the stored sweep has reached.
         ended: whether the sweep is complete and makes no more steps.
         state: the leaves of the carry at the step `done`; None before the first step. The carry
             holds, for each lane (run), its state and a flag that says whether the lane is finished.
-        records: the metrics recorded before the step `done`.
         held: the lock on the folder; None on an object store, which has no lock.
     """
 
@@ -83,15 +81,9 @@ def opened(
 ) -> Kept:
     """Open a folder in which this sweep may write, and read its checkpoints there.
 
-    Args:
-        folder: the folder.
-        identity: the identity of the sweep.
-        part: the triple (first lane, end, number of all lanes) if the sweep computes only a share
-            of the lanes (runs).
-        group: the number of lanes (runs) in a group.
-        steps: the number of all steps that the sweep shall make.
-        resume: whether to continue an earlier sweep.
-        fresh: whether to rename the files of an earlier sweep and start again.
+    If the sweep computes only a share of the lanes (runs), `part` is the triple (first lane, end,
+    number of all lanes). If `fresh` is true, the function renames the files of an earlier sweep,
+    and the sweep starts again.
 
     Raises:
         Refused: if another process works in the folder, or files are damaged. The error also occurs

@@ -88,8 +88,7 @@ def own(count: int, /) -> range:
 def mine() -> bool:
     """Tell whether this process computes the next part of the work besides training runs (lanes).
 
-    A lane is one run of a sweep. Exactly one share does each part of the work that belongs to no
-    lane (training run).
+    Exactly one process does each part of the work that belongs to no training run.
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.

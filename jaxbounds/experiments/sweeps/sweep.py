@@ -243,10 +243,6 @@ def _sweep(
             report(done, f"a device needs {shown_bytes(need)}")
 
     def carried() -> list[np.ndarray]:
-        """Return the arrays of the sweep's carry at the present step.
-
-        The carry holds the state of each lane, and whether the lane is finished.
-        """
         if kept is not None and kept.state is not None and done == kept.done:
             return kept.state
         return jax.tree.leaves(work.carries())
@@ -306,12 +302,6 @@ def _array(leaf: Any) -> Any:
 def _shapes(
     start: Callable, measure: Callable, lanes: Lane, common: tuple, *, stored: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the shapes of the states and of the measured quantities (metrics) of all runs.
-
-    Raises:
-        Refused: if an array has a type that a sweep cannot store.
-    """
-
     def first(lane: Any, shared: tuple) -> tuple[Any, dict]:
         state = start(lane, *shared)
         return state, named(measure(lane, state, *shared))

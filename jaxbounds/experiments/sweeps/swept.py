@@ -134,7 +134,6 @@ def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
 
 
 def _not_finite(values: np.ndarray) -> np.ndarray:
-    """Tell for each lane (run) and recorded step whether a value is NaN or infinite."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return np.zeros(values.shape[:2], bool)
     wide = values.astype(np.float32) if _special(values.dtype) else values
@@ -142,7 +141,6 @@ def _not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return, for each row of `flags`, the first step with a True flag; -1 if all are False."""
     return np.where(flags.any(axis=1), steps[np.argmax(flags, axis=1)] if len(steps) else 0, -1)
 
 

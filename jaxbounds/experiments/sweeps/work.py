@@ -39,17 +39,8 @@ def like(lanes: Any, group: int, /) -> Any:
 class Work:
     """Lanes (runs) in groups on devices, with the state that each lane carries between steps.
 
-    Args:
-        begin: the compiled program from `starting`, which computes the first states of a group of
-            lanes.
-        advance: the compiled program from `advancing`, which advances a group of lanes.
-        lanes: the lanes (runs) of the whole sweep.
-        own: the indices of the lanes (runs) that this process computes.
-        group: the number of lanes (runs) in a group.
-        devices: the devices of all processes.
-        shared: the data that all lanes share, in a tuple.
-        mark: a text that only equal programs share, so that equal programs are compiled once; None
-            if no such text is known.
+    This process computes the lanes whose indices are in `own`. Only equal programs share the text
+    `mark`, so that equal programs are compiled once.
     """
 
     def __init__(
@@ -88,8 +79,7 @@ class Work:
     def compile(self, limit: float, /) -> int:
         """Compile the programs of the start and of `advance`, before any data are on a device.
 
-        Returns:
-            The number of bytes of memory that a device needs for the sweep.
+        The result is the number of bytes of memory that a device needs for the sweep.
 
         Raises:
             Refused: if the programs and all other data of the sweep need more than `limit` bytes on
@@ -125,7 +115,6 @@ class Work:
             self._parts = self._groups.put(self._lanes, self._lane)
 
     def _started(self) -> Rounds:
-        """Return the states of the lanes (runs); the first call computes the initial states."""
         if not self._carries and self._groups.rounds:
             self._place_lanes()
             self._carries = [self._first(part, self._on_devices) for part in self._parts]
@@ -193,7 +182,6 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return, on each group's device, how many records its lanes compute; 0 if finished."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)
@@ -201,7 +189,6 @@ class Work:
         return self._numbers
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
-        """Return zeros as metrics if all lanes (runs) of all groups are finished."""
         room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
         return jax.tree.map(room, self._shapes)
 
