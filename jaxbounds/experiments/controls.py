@@ -59,11 +59,8 @@ def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Contro
 def scaled(factor: float, /, *names: str, **where: Any) -> Control:
     """Return a control (a change of a data set) that multiplies variables by a factor.
 
-    Args:
-        factor: the number by which the control multiplies the variables.
-        *names: the names of the data set's variables that change.
-        where: a dict from a coordinate to the labels of the entries that change; the default
-            changes all entries.
+    The variables have the given names. The dict `where` maps a coordinate to the labels of the
+    entries that change; the default changes all entries.
     """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":

@@ -15,7 +15,7 @@ PACKAGES = {
 def require(*modules: str, why: str) -> None:
     """Raise an error if an optional module is absent, and name the pip extra that installs it.
 
-    The noun `why` is a plural for the parts of the library that need the modules ("experiments").
+    The text `why` names the parts of the library that need the modules, as a plural noun.
 
     Raises:
         ModuleNotFoundError: if a module is absent; the message names the extra.

@@ -293,8 +293,6 @@ class IntegerPower(NamedTuple):
     JAX reads only the lowest `bits` bits of the exponent: 6 bits in JAX 0.7 to 0.12.
 
     Attributes:
-        base: the variable or literal of the base.
-        exponent: the variable or literal of the exponent.
         of_base: the broadcasts that bring the base to the rank of the power, in order.
         of_exponent: the broadcasts that bring the exponent to the rank of the power, in order.
         bits: the number of bits that JAX reads.

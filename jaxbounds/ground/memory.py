@@ -16,14 +16,10 @@ def shown_bytes(amount: float, /) -> str:
 
 
 def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
-    """Refuse a call that would take more memory than a limit.
+    """Refuse a call that would take more memory than a limit, both in bytes.
 
-    Args:
-        need: the bytes of memory that the call would take.
-        limit: the bytes of memory that the call may take.
-        what: the start of the error message, a subject and a verb such as "24 words need".
-        advice: further advice, such as "take fewer words or ", which the error message gives before
-            the words "raise memory_limit".
+    The error message begins with `what`, a subject and a verb such as "24 words need". The message
+    gives `advice`, such as "take fewer words or ", before the words "raise memory_limit".
 
     Raises:
         Refused: if `need` exceeds the limit; the message gives both numbers.

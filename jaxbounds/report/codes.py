@@ -68,7 +68,7 @@ def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
 
 
 def describe_code(paper: Paper, code: str, /) -> Text:
-    """Return the explanation of a code, the claims' versions with it, and a command to show one."""
+    """Return a code's explanation, the forms (versions of claims) with the code, and a command."""
     errata = {erratum.id: erratum for erratum in paper.errata}
     text = Text()
     if code in paper.codes:

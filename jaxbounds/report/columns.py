@@ -65,8 +65,8 @@ def closeness(verdict: Verdict, /) -> str:
 def is_difference(verdict: Verdict, /) -> bool:
     """Tell whether the worst instance has no meaningful quotient of the sides, only a difference.
 
-    The quotient needs a larger side that is positive and not zero up to rounding, and a smaller
-    side >= 0.
+    The quotient has a meaning if the larger side exceeds zero by more than rounding, and the
+    smaller side is >= 0.
     """
     if not verdict.sides:
         return False

@@ -115,7 +115,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line that counts the items with a verdict, without one, and excused."""
+    """Return a line that counts the items with a verdict, not covered, and excused."""
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)

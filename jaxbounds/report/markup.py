@@ -34,15 +34,11 @@ def joined(*parts: object, separator: str = "") -> Html:
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Html:
-    """Return an HTML element with an end tag.
+    """Return an HTML element with an end tag; `joined` makes its content from the children.
 
-    Args:
-        name: the name of the HTML tag.
-        children: the texts and elements inside the HTML element, as `joined` takes them.
-        attributes: the attributes of the HTML element, by name. An underscore becomes a hyphen, and
-            an underscore at the end is dropped (`class_`). For `True` the attribute
-            has no value; for `None`, `False` and "" the element lacks the attribute. The element
-            also lacks a link that `may_lead` refuses.
+    In the name of an attribute, an underscore becomes a hyphen, and an underscore at the end is
+    dropped (`class_`). For `True` the attribute has no value; for `None`, `False` and "" the
+    element lacks the attribute. The element also lacks a link that `may_lead` refuses.
     """
     words = [name]
     for key, value in attributes.items():

@@ -261,7 +261,7 @@ def _cell(
 
 
 def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
-    """Return a row for each form (version) of a statement, then a row that opens to all facts."""
+    """Return a row for each form (version) of a statement, then a row that a click opens."""
     ax, shared = axis(statement, verdicts), _shared(verdicts)
     rows = [
         element(

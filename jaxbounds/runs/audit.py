@@ -44,7 +44,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return an object that judges the statements of a paper that have no verdict in the folder.
+    """Prepare a run that judges each statement of a paper without a verdict in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.

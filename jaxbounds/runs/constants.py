@@ -66,9 +66,7 @@ def _decided_by_instances(statement: Statement) -> bool:
 
 
 def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, str]]:
-    """Return the forms that can have a sharp constant, each with its statement.
-
-    The sharp constant of a form (one version of a claim) is the largest lhs/rhs over all instances.
+    """Return the forms (versions of claims) that can have a sharp constant, with their statements.
 
     Raises:
         Refused: if the user named one statement, and it has no form with this name.

@@ -50,7 +50,7 @@ share JAX's settings and caches."""
 def _call(
     expected: Mapping[str, str], work: Callable[[Piece], Result], lot: Sequence[Piece]
 ) -> list[Result] | Exception:
-    """Return the results; an error of `work` is a value here, unlike an error of the executor."""
+    """Return the results, or any exception as a value; an executor raises its own errors."""
     try:
         with _one_at_a_time:
             for name, there in expected.items():

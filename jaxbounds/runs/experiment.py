@@ -190,8 +190,8 @@ def merged(
 ) -> Request:
     """Merge a run's shards (shares of its training runs) into `out`; return the run's `Request`.
 
-    A run of the returned request that resumes in `out` uses the numbers of the shards. The function
-    reads each shard's file without executing code.
+    If the caller runs the returned request in `out` with `resume`, the run uses the shards'
+    results. The function reads each shard's file without executing code.
 
     Raises:
         Refused: if shards are missing, overlap, or belong to different runs or versions.

@@ -250,7 +250,7 @@ class Folder:
         self._written: set[str] = set()
 
     def published(self) -> dict[str, Kept] | None:
-        """Return a dictionary from ids to this run's verdicts in the folder; {} if there are none.
+        """Return this run's verdicts in the folder, keyed by statement id; {} if there are none.
 
         The result is None if the folder holds verdicts of another run, or verdicts whose
         dependencies changed. The method renames files of verdicts that are damaged, or that

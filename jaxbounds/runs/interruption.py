@@ -154,7 +154,7 @@ def leave(status: int, /) -> NoReturn:
 
 
 def look() -> None:
-    """Raise an interruption that Python may have dropped.
+    """Raise KeyboardInterrupt again if Python dropped the exception.
 
     Raises:
         KeyboardInterrupt: if Ctrl-C or SIGTERM arrived.

@@ -21,7 +21,7 @@ from jaxbounds.runs.digest import digest_of
 class Request(NamedTuple):
     """The request of a run: the experiment with all settings on which its results depend.
 
-    The `precision` "" lets the experiment choose JAX's precision of matrix products. The `flags`
+    An empty `precision` lets the experiment choose JAX's precision of matrix products. The `flags`
     are options with which `jaxbounds run` makes an equal request.
     """
 
@@ -81,7 +81,7 @@ def requested(
     precision: str = "",
     imports: Iterable[str] = (),
 ) -> Request:
-    """Return the request that the words of a command describe.
+    """Return the request of an experiment; the options `words` set fields of its configuration.
 
     Raises:
         Refused: if the experiment, the preset or the precision is unknown, or the seed is invalid.

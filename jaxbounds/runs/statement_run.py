@@ -405,7 +405,7 @@ class Verification:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Return a line for each judged form (version of a claim) with values unlike the record."""
+        """Return a line for each form (version of a claim) whose values differ from the records."""
         lines = (self._changed.get(s.id, ()) for s in self.selection.statements)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(lines)))
 

@@ -24,9 +24,8 @@ USUAL = 1e-12
 Rounding changes most values by less than 256 units in the last place (relatively 6e-14), which
 USUAL allows. A larger tolerance overlooks more changes of a value."""
 SIDES = ("lhs", "rhs")
-"""The names of the recorded values that every run must measure. A run compares the value of a
-judged function only if the run measured the value. The value may be missing, because an earlier
-statement may have stored the function's results in a table."""
+"""Every run measures the values with these names. Values with other names may be missing in a run,
+because an earlier statement may have stored the results of their functions in a table."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
 of an instance, and the second key is the name of a value."""

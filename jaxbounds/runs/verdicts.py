@@ -102,7 +102,7 @@ class Verdicts(tuple[Verdict, ...]):
 
     @property
     def worst(self) -> Verdict:
-        """Return the verdict with the largest worst ratio.
+        """Return the verdict with the largest `worst`, the largest measured ratio of the two sides.
 
         Raises:
             Refused: if no instance was measured for any of the verdicts.

@@ -197,9 +197,6 @@ class Checkpoints:
 def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
     """Read the records of a sweep from its folder, even if the sweep cannot be resumed.
 
-    Args:
-        folder: the folder that holds the checkpoints of the sweep.
-
     Returns:
         The step of the latest state, and a dict from each metric's name to an array (lanes,
         records, ...).

@@ -10,11 +10,8 @@ def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | No
     in an unchanged slot is sure to compute the same bits. Groups with unfinished lanes come first,
     so all devices get equally many of these groups.
 
-    Args:
-        over: whether the lane at each position is finished, of shape (positions,). Positions lie in
-            groups of `group` lanes; group number i is on device i modulo `devices`.
-        group: the number of lanes (runs) in a group.
-        devices: the number of devices that share the sweep.
+    The array `over`, of shape (positions,), tells whether the lane at each position is finished.
+    Positions lie in groups of `group` lanes; group number i is on device i modulo `devices`.
 
     Returns:
         For each new position, the old position of its lane, of shape (positions,). None if no

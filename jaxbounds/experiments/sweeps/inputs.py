@@ -87,7 +87,7 @@ def bits_of(dtype: Any, /) -> int:
 
 
 def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: bool) -> None:
-    """Refuse types that a sweep cannot carry or, if `stored` is true, cannot write into files.
+    """Refuse types of arrays that a sweep cannot carry or, if `stored` is true, cannot store.
 
     Raises:
         Refused: if a leaf has an unsupported type; the message names the first leaf with an

@@ -21,11 +21,8 @@ is a dict of arrays (lanes, ...)."""
 class Csv:
     """A CSV file with a line for each lane (run) and each recorded step: step, lane, metrics.
 
-    An array becomes one column for each of its entries, "w[0]", "w[1]", ...
-
-    Args:
-        path: the path of the CSV file, on this machine. The sweep renames an existing file that no
-            sweep wrote.
+    An array becomes one column for each of its entries, "w[0]", "w[1]", ... The sweep renames an
+    existing file that no sweep wrote.
 
     Raises:
         Refused: if the name does not end in .csv, or is an address.

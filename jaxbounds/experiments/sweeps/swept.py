@@ -181,10 +181,7 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """Return zeros as the results of a share that holds no lanes (runs).
-
-    `start` gives the initial state of one lane, and `measure` gives the metrics of a lane.
-    """
+    """Return zeros as the results of a share that holds no lanes (runs)."""
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

@@ -153,10 +153,9 @@ class Work:
         return False
 
     def advance(self, records: int, /) -> dict[str, np.ndarray]:
-        """Advance the lanes (runs) by `records` records.
+        """Advance the lanes (runs) by `records` records, each the metrics at one recorded step.
 
-        Return the metrics, with axes (lanes, records, ...). A record holds the metrics at one
-        recorded step.
+        Return the metrics, with axes (lanes, records, ...).
         """
         groups, program = self._groups, self._program
         self._started()
