@@ -34,8 +34,9 @@ WORTH_TELLING = 20.0
 seconds. If this number of seconds is larger, fewer runs report their remaining time."""
 
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
-"""The cost of all later parts of a run, divided by the cost of the present part, and the id of the
-frame (Python's call in progress) that works on the present part."""
+"""Two numbers about the present part of a run. The first number is the cost of all later parts,
+divided by the cost of the present part. The second number is the id of the frame (Python's call in
+progress) that works on the present part."""
 
 
 def _later_parts() -> float:
