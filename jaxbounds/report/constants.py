@@ -166,8 +166,7 @@ def looseness_rows(
 
     A form is one version of a claim: printed, corrected or sharpened. The entry `where` names the
     place of the supremum. The formula is a closed form, or a dependence on sizes. If `worst` has a
-    larger ratio lhs/rhs than the constant, the row shows the ratio, without a place and without a
-    dependence on sizes.
+    larger ratio lhs/rhs than the constant, the row shows the ratio without a formula.
     """
     rows: list[tuple[str, ...]] = []
     for constant in constants:

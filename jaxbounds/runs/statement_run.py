@@ -217,7 +217,7 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_or_new(selection: Selection, out: Path) -> Selection:
-    """Return the statements whose verdict is missing or unlike the record; else return all."""
+    """Return the statements whose verdict is missing or unlike the record; if none, return all."""
     known, every = judged_before(out), selection.statements
     failed = [s.id for s in every if known.get(s.id) is False]
     new = [s.id for s in every if s.id not in known]
