@@ -125,7 +125,7 @@ class Jobs(concurrent.futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the executor: wait for the jobs, or cancel the jobs if `wait` is False.
 
-        If `wait` is False or `cancel_futures` is True, the executor also cancels calls without jobs.
+        If `wait` is False or `cancel_futures` is True, it also cancels calls without jobs.
         """
         if cancel_futures or not wait:
             with self._lock:
