@@ -1,10 +1,8 @@
 """Lower estimates of the attention class's Rademacher complexity, by projected gradient ascent.
 
-The proof in Appendix C (peeling) removes all matrices except W_QK from the complexity. The
-complexity of the remaining class is E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T softmax(X_i
-W_QK^T x_i). The supremum is over signs s, coordinates j and ||W_QK||_{1,1} <= B_QK. Gradient ascent
-finds feasible weights, so its value is a *lower estimate* of the supremum. The module
-`single_layer` computes certified upper bounds.
+The complexity is E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T softmax(X_i W_QK^T x_i), as in
+Appendix C. The supremum is over signs s, coordinates j and ||W_QK||_{1,1} <= B_QK. Gradient ascent
+finds feasible weights, so its value is a *lower estimate* of the supremum.
 """
 
 import jax
@@ -31,11 +29,9 @@ def attention_rademacher_lower(
 ) -> Estimate:
     """Estimate the complexity E from below, by a mean over random signs sigma.
 
-    Return also the standard error. The ascent has a run of its own for each sigma, each sign s and
-    each coordinate j. The ascent starts at `restarts` random matrices and at W_QK = 0 (uniform
-    attention). From each start the ascent makes `steps` normalised gradient steps. After each step,
-    the ascent projects W_QK onto the ball ||W_QK||_{1,1} <= B_QK. The result uses the best value of
-    all starts and steps.
+    Return also the standard error. For each sigma, sign s and coordinate j, an ascent starts at
+    `restarts` random matrices and at W_QK = 0. It takes `steps` normalised gradient steps from each
+    start, and projects W_QK onto the ball ||W_QK||_{1,1} <= B_QK after each step.
 
     Raises:
         Refused: if m < 1, draws < 2, or B_QK is not positive.

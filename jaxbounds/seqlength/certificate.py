@@ -1,9 +1,8 @@
 """A generalization certificate for a trained network: the bound with the network's own norms.
 
 The norms of a trained network depend on the data. A certificate therefore rounds each norm up to
-the next number of the grid 2^j B_0 (j = 0, 1, ..). The certificate divides the failure probability
-delta among all grid points j (a union bound). Without a union bound over the possible norms, the
-computed value is not a certified bound, only a diagnostic.
+the next number 2^j B_0 (j = 0, 1, ..), and divides the failure probability delta among all j (a
+union bound).
 """
 
 import math
@@ -39,13 +38,11 @@ class GeneralizationCertificate(NamedTuple):
         gap: min(bound, trivial), a bound on |population loss - training loss|.
         bound: the bound on the generalization gap; it may exceed the trivial value.
         trivial: the range of the loss; the gap never exceeds the range.
-        ratio: bound / trivial; the bound is informative if the ratio is below 1.
+        ratio: bound / trivial; a bound with a ratio above 1 says nothing.
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
-        certified: whether the bound holds for all points of a grid of norms at once. The norms are
-            then rounded up to the grid, and delta is divided among the grid's points. If this field
-            is False, `gap` is only a diagnostic and no valid bound.
-        delta: the allowed failure probability.
+        certified: whether the bound holds with probability 1 - delta. If this field is False, the
+            norms were not fixed before training, and `gap` is no valid bound.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
         norms: the norms of matrices and tokens that entered the bound, by name.
@@ -93,8 +90,8 @@ def generalization_bound(
 ) -> float:
     """Bound the generalization gap of all networks with this shape and with norms at most `norms`.
 
-    The bound holds for m samples. The bound holds with probability 1 - `delta` if the norms are
-    chosen independently of the data. The returned bound may exceed `loss_range`; it is not clipped.
+    The bound holds for m samples with probability 1 - `delta` if the norms are chosen independently
+    of the data. It may exceed `loss_range`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -127,10 +124,10 @@ def generalization_certificate(
             and `lipschitz` 1.
         loss_range: the length of an interval that contains the loss; clip an unbounded loss.
         lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
-        delta: the allowed probability of failure.
-        union: whether to round norms up to the grid and divide delta among the grid's points; False
-            gives only a diagnostic.
-        base: the number B_0 > 0, the least norm in the grid 2^j B_0.
+        delta: the probability, in (0, 1), with which the bound may fail.
+        union: whether to round each norm up to a number 2^j `base` and divide delta among all j;
+            False gives a value that is no valid bound.
+        base: the number B_0 > 0 of the module's docstring.
 
     Raises:
         Refused: if the sample is empty or not finite, the readout has the wrong length, the loss
@@ -198,12 +195,9 @@ class Applicability(NamedTuple):
 
     Attributes:
         network: the model as a network that the bounds cover, or None.
-        norms: the norms of the network's matrices, by name; empty if `network` is None.
-        certificate: the bound, if inputs were given and the model fits.
         reasons: every reason why the model does not fit; empty if it fits.
-        unseen: the parts that the model may have, but that neither its parameters nor the given
-            outputs show, for example residual connections. The bound is valid only if the model has
-            none of the parts that the conversion cannot see.
+        unseen: parts without parameters that the model may have, for example residual connections.
+            The bound is valid only if the model has none of these parts.
     """
 
     network: AttentionNetwork | None
@@ -213,7 +207,6 @@ class Applicability(NamedTuple):
     unseen: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return as text: reasons against a bound, or the bound, the norms and the unseen parts."""
         shown = ["does not apply:"] if self.reasons else ["applies"]
         shown += map(str, self.reasons)
         if self.certificate:
@@ -246,22 +239,19 @@ def applicable(
         X: the inputs of the attention layer on the training data, with shape (m, T, d). Without X,
             the function only measures the norms.
         dense: the paths of the dense layers in order, each with the activation before it
-            ("identity", "relu", "tanh"). Without `dense`, the function infers the order from the
-            layers' widths. If `outputs` do not determine the activations either, the bound assumes
-            relu.
+            ("identity", "relu", "tanh"). By default the function infers the order from the layers'
+            widths and the activations from `outputs`, and assumes relu without `outputs`.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
         cls: the index of the token whose output the network uses.
-        outputs: the model's own outputs on `X`, before the loss. The outputs show whether the model
-            has parts that its parameters do not show, such as a residual connection or a mask. They
-            also show the activations. If no outputs are given, the result's field `unseen` names
-            the parts that the model may have.
+        outputs: the model's own outputs on `X`, before the loss. They show whether the model has
+            parts without parameters, such as a residual connection or a mask.
         readout: a vector with one entry per output; the loss depends on the outputs only through
             the scalar readout . outputs. The default read-out is [1] for one output and [-1, 1] for
             two outputs.
         loss_range: the length of an interval that contains the loss; clip an unbounded loss.
         lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
-        delta: the allowed probability of failure.
+        delta: the probability, in (0, 1), with which the bound may fail.
 
     Raises:
         Refused: if the sample is empty or not finite, has no token `cls`, the loss range is not

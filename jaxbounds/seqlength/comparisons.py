@@ -1,10 +1,8 @@
 """A comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
 
 The log(T) bound is by Edelman et al. and grows with the logarithm of the sequence length T. All
-bounds of the comparison hold for one class of networks. All bounds remove the outer matrices by the
-same argument (peeling), and use the same chaining of covers. The bounds differ only in the covering
-number of the attention map x -> W_QK^T x. The compared bounds therefore show the effect of this
-covering number.
+compared bounds are for one class of networks; they differ only in the covering number of the
+attention map x -> W_QK^T x.
 """
 
 import bisect
@@ -41,13 +39,10 @@ class Setting:
     """The norms, dimensions and sample size of a class of single-layer Transformers.
 
     Attributes:
-        m: the number of samples.
-        T: the sequence length T; only the log(T) bound depends on T.
-        d: the embedding dimension.
+        T: the sequence length; only the log(T) bound depends on it.
         B_x: the largest l_2 norm of a token.
-        B_QK: the bound on ||W_QK||_{1,1}. In the log(T) bound, B_QK bounds ||W_QK||_{2,1} over
-            rows; in parameter counting, B_QK bounds ||W_QK||_F. Both norms are at
-            most ||W_QK||_{1,1}, so this choice favours the paper's bound.
+        B_QK: the bound on ||W_QK||_{1,1}. The other bounds use ||W_QK||_{2,1} over rows and
+            ||W_QK||_F; both are at most ||W_QK||_{1,1}.
         heads: H, the number of heads.
         outer: the norms of all matrices except W_QK.
         hidden_constant: the constant factor that the O(.) of the log(T) bound hides.
@@ -71,8 +66,7 @@ class Setting:
 def theorem_bound(setting: Setting, /) -> float:
     """Compute the bound of the corrected Theorem 4.1, capped at the trivial value.
 
-    The cover of W_QK is that of Lemma 3.6, and Dudley's integral has the factor c = 12. The bound
-    of the corrected Theorem 4.1 is certified: There is a proof with every constant explicit.
+    The cover of W_QK is that of Lemma 3.6, and Dudley's integral has the factor c = 12.
     """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -88,11 +82,10 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 
 
 def sharpened_bound(setting: Setting, /) -> float:
-    """Compute this library's sharpened bound, which is certified.
+    """Compute this library's sharpened bound.
 
-    The sharpened bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz
-    constant 1 of softmax. The sharpened bound chains the covers, and bounds the class with uniform
-    attention by Massart's lemma.
+    It uses Lemma 3.6 with an exact count of the cover's members, the Lipschitz constant 1 of
+    softmax, and Massart's lemma for uniform attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -101,7 +94,7 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Compute the bound from the printed Lemma 3.6; the chaining is that of `log_length_bound`."""
+    """Compute the bound from the printed Lemma 3.6, integrated as in `log_length_bound`."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 
@@ -109,8 +102,7 @@ def same_method_bound(setting: Setting, /) -> float:
 def log_length_bound(setting: Setting, /) -> float:
     """Compute the log(T) bound of Edelman et al., with Lemma 3.5's cover on all m T tokens.
 
-    The bound is not certified, because it contains only the leading term of the log covering
-    number.
+    The bound has no proved constant: it contains only the leading term of the log covering number.
     """
     s = setting
     covering = at_scale(
@@ -126,8 +118,7 @@ def log_length_bound(setting: Setting, /) -> float:
 def parameter_counting_bound(setting: Setting, /) -> float:
     """Compute the bound by parameter counting, from a volumetric cover of W_QK's Frobenius ball.
 
-    The log size of the cover is proportional to d^2, the number of parameters. The bound is
-    certified.
+    The log size of the cover is proportional to d^2, the number of parameters.
     """
     s = setting
     return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))
@@ -148,9 +139,7 @@ BOUNDS = {
     "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The bounds that the comparison evaluates, as a dictionary from names to functions.
-
-All bounds except the first use chaining, and assume that softmax has the Lipschitz constant 1.
+"""The compared bounds by name. All but the first assume that softmax has the Lipschitz constant 1.
 """
 
 
@@ -159,10 +148,9 @@ def compare(
 ) -> "xarray.Dataset":
     """Evaluate every bound at several settings.
 
-    One field of the setting varies, and the others stay fixed. The dataset has one variable for
-    each bound, a variable "trivial" (the trivial bound), and a variable "winner". The winner is the
-    name of the least bound, or "trivial" if no bound is below the trivial value. Each bound's
-    attribute "certified" says whether its constants are explicit.
+    The field `over` takes the given `values`. The dataset has one variable for each bound, and the
+    variables "trivial" (the trivial bound) and "winner". A winner is the name of the least bound,
+    or "trivial" if no bound is below the trivial value.
 
     Raises:
         Refused: if `over` is not a field of the setting, or a bound is unknown.
@@ -199,12 +187,9 @@ def compare(
 
 
 def covering_crossover(parameters: int, /) -> float:
-    """Compute the value x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x).
+    """Compute the x = B_w B_x / epsilon with x^2 ln(2n + 1) = n ln(1 + 2x), for n parameters.
 
-    Here n is the number of parameters.
-
-    If x is smaller, Lemma 3.6 gives the smaller cover. If x is larger, parameter counting gives the
-    smaller cover.
+    Lemma 3.6 gives the smaller cover below this x, parameter counting above it.
 
     Raises:
         Refused: if there is no parameter.

@@ -48,9 +48,8 @@ class Letter(NamedTuple):
 def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
     """Project V onto {||V^T||_{2,1} <= B}; distances are measured by sum_j ||v_j||^2 / weights_j.
 
-    The projection subtracts t weights_j from the length of row j, or makes the row zero. The
-    argument `weights` holds weights_j, the weight of row j. The number t >= 0 is the least at which
-    the result is in the class.
+    The projection shortens row j by t weights_j, or makes it zero, for the least t >= 0 that
+    reaches the set.
     """
     lengths = np.linalg.norm(V, axis=1)
     if lengths.sum() <= B:
@@ -64,10 +63,7 @@ def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Ma
 def _decode(
     V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
 ) -> Matrix:
-    """Add a correction to a row of V, store the row's weight in `weights`, and project V.
-
-    The correction is +- `step` sqrt(weight / B) times the row of X that `letter` names.
-    """
+    """Add +- `step` sqrt(weight / B) times a row of X to a row of V, and project V."""
     row, point, sign, level = letter
     weights[row] = B * q**-level
     V = V.copy()
@@ -85,7 +81,7 @@ def decode_corrections(
     *,
     ratio: float = 2.0,
 ) -> Matrix:
-    """Decode a member of the cover from its code (a list of corrections), without use of W."""
+    """Decode a member of the cover from its list of corrections, without use of W."""
     V, weights = np.zeros((k, X.shape[1])), np.ones(k)
     step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
     for letter in letters:
@@ -96,17 +92,10 @@ def decode_corrections(
 def encode_corrections(
     W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
 ) -> tuple[Letter, ...]:
-    """Encode, as letters, a member of the cover whose outputs are close to the outputs of W.
+    """Encode a member of the cover whose outputs are within `epsilon` of those of W, in l_2.
 
-    At every point, the outputs of W and of the encoded member differ by less than `epsilon` in the
-    l_2 norm.
-
-    Args:
-        W: the matrix to approximate; its rows' norms satisfy ||W^T||_{2,1} <= B.
-        X: the points, as rows.
-        B: the bound B on the sum of the rows' l_2 norms.
-        epsilon: the radius epsilon of the cover.
-        ratio: the ratio q > 1 of neighbouring levels.
+    W has ||W^T||_{2,1} <= B, the points are the rows of X, and `ratio` is the number q > 1 of the
+    module's docstring.
 
     Raises:
         Refused: if the norm is above B, epsilon is not positive, or q is not above 1.

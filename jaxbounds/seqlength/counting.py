@@ -1,7 +1,6 @@
-"""The number of possible sparsifications.
+"""The number of vectors of n whole numbers whose absolute values sum to at most K.
 
-This number gives the cover sizes of Lemmas 3.1, 3.3 and 3.6. A sparsification is a vector of whole
-numbers whose absolute values have a sum of at most K.
+This number gives the cover sizes of Lemmas 3.1, 3.3 and 3.6.
 """
 
 import itertools
@@ -17,11 +16,10 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import Count, traced
 
 LARGEST_LIST = 200_000
-"""The module lists at most this many vectors; a larger number allows longer lists, which need more
-memory."""
+"""The largest number of vectors that a function lists; a longer list needs more memory."""
 LARGEST_BLOCK = 2_000_000
-"""The number of terms that one pass of the summation adds. A larger number needs more memory and
-fewer passes."""
+"""The number of terms of a sum that are in memory at once. A larger number needs more memory and
+less time."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 
@@ -34,8 +32,7 @@ def _check(n: int, K: float) -> None:
 def count_nonnegative(n: int, K: int, /) -> int:
     """Count the k in Z_{>=0}^n with sum k <= K: C(n + K, K).
 
-    Section 3 says that the number is "less than or equal to n^K"; the claim is false (erratum E2).
-    The number (n + 1)^K is an upper bound.
+    Section 3's bound n^K is false (erratum E2); the bound (n + 1)^K is true.
 
     Raises:
         Refused: if n < 1 or K < 0.
@@ -85,11 +82,6 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
 
 
 def _log_counts_traced(n: Array, K: Array) -> Array:
-    """Compute `log_counts_signed` by a loop over its terms.
-
-    A JAX trace needs the loop, because the trace hides the number of terms.
-    """
-
     def add(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         j, term, total = state
         there = j < K

@@ -1,4 +1,4 @@
-"""Exact covering numbers of small finite classes (Section 2.4), on the host.
+"""Exact covering numbers of small finite classes (Section 2.4), by search.
 
 Covers are internal (made of members of the class) and strict (distance < epsilon). The distance of
 f and g is the largest over the inputs: sup_i ||f(x_i) - g(x_i)||_q.
@@ -16,10 +16,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
-"""The function computes exact covering numbers of at most this many functions.
-
-A larger number takes more time: each additional function doubles the time.
-"""
+"""The largest number of functions in a class; each additional function doubles the time of a
+search."""
 
 
 class Staircase(NamedTuple):
@@ -47,8 +45,8 @@ def sup_distances(
     """Compute sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
 
     Raises:
-        Refused: if q < 1, because l_q is then no norm. The argument `quasi` allows exponents 0 <
-            q < 1 (l_q is then no norm), as Section 2.4 does (erratum E13).
+        Refused: if q < 1, because l_q is then no norm. The argument `quasi` allows 0 < q < 1, as
+            Section 2.4 does (erratum E13).
     """
     if not (q >= 1 or (quasi and q > 0)):
         raise Refused(f"q={q}, expected at least 1, because l_q is no norm for q < 1. Try q=1")

@@ -1,10 +1,8 @@
 """Dudley's entropy integral: exact for step functions, closed forms, and sharpened variants.
 
 For classes with values in [-B, B], the Rademacher complexity is at most c inf_delta (delta +
-int_delta^B sqrt(ln N(epsilon) / m) d epsilon). The paper does not state the constant c of Dudley's
-bound. The bound is certified (proved, with explicit constants) for c = 12. The variant 4 delta + 12
-int, with the integral of Dudley's bound, is also certified, and it is smaller. A function without
-an argument for c returns the bound with c = 1 (the bracket in Dudley's bound).
+int_delta^B sqrt(ln N(epsilon) / m) d epsilon). The paper does not state c; c = 12 is proved, and so
+is the smaller bound 4 delta + 12 int. A function without an argument for c has c = 1.
 """
 
 import functools
@@ -21,8 +19,7 @@ from jaxbounds.seqlength.covering_numbers import Staircase
 from jaxbounds.seqlength.linear_bounds import Values
 
 CERTIFIED = 12.0
-"""A factor c such that a proof of Dudley's bound with this factor exists; a larger factor gives a
-weaker bound."""
+"""A constant c with which Dudley's bound is proved; a larger factor gives a weaker bound."""
 
 
 def staircase_dudley(
@@ -30,10 +27,8 @@ def staircase_dudley(
 ) -> float:
     """Minimise `near` delta + `far` int_delta^B sqrt(ln N / m) over delta, exactly.
 
-    For a step function N, the objective is piecewise linear in delta. The minimum of the objective
-    is therefore at delta = 0, at delta = B, or at a radius at which the covering number N jumps.
-    `near=4, far=12` gives the smaller of this module's two certified bounds. `near=far=12` gives
-    the paper's bound with c = 12.
+    For a step function N, the sum is piecewise linear in delta. Its minimum is therefore at 0, at
+    B, or at a radius at which N jumps.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -87,9 +82,8 @@ def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
     For a covering number with ln N = A / epsilon^2 and an offset a (Appendix C), Dudley's bound is
-    the minimum of this expression over delta. The minimum is at an interior point, and equals
-    `interior_value`, if the minimiser `best_delta` is below B. If the minimiser is not below B, the
-    minimum is B, at delta = B.
+    the minimum of this expression over delta. The minimum is `interior_value` if `best_delta` is
+    below B, and B otherwise.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -102,7 +96,6 @@ def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 
 @functools.cache
 def _grid(points: int) -> np.ndarray:
-    """Return a geometric grid of scales from 1e-6 to 1; every sample size uses this grid."""
     return np.geomspace(1e-6, 1.0, points)
 
 
@@ -118,9 +111,8 @@ def dudley(
 ) -> float:
     """Bound inf_delta (near delta + far int_delta^B sqrt(ln N / m)) from above; at most B.
 
-    An upper Riemann sum on a geometric grid replaces the integral. The upper sum is at least the
-    integral, because ln N decreases in epsilon. The value is therefore certified if `log_covering`
-    is certified.
+    An upper Riemann sum on a geometric grid replaces the integral. The sum is at least the
+    integral, because ln N decreases in epsilon.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -153,11 +145,7 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 
 
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
-    """Return the least of four bounds: Dudley's bound, chaining, the bound with one scale, and B.
-
-    Dudley's bound is the minimum over delta of 4 delta plus 12 times the integral. The one-scale
-    bound uses a single cover and Massart's lemma. The value is certified, and all constants are
-    explicit.
+    """Return the least of `dudley` with near=4 and far=12, `chaining`, `one_scale`, and B.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

@@ -1,10 +1,8 @@
 """Convert a trained Flax Transformer block to a network that the bounds cover.
 
-The conversion removes the biases: it includes them in the weights. The conversion turns the bias of
-the queries into a constant coordinate of the CLS token. The bias of the keys shifts all scores of a
-head equally and has no effect, so the module ignores it. The conversion combines the value and
-output biases into a single offset. The conversion multiplies the attention map by the factor 1 /
-sqrt(d_k). The module refuses every other parameter; the error names the parameter.
+The bias of the queries becomes a constant coordinate of the CLS token. The bias of the keys shifts
+all scores of a head equally, so it has no effect. The value and output biases become a single
+offset. The factor 1 / sqrt(d_k) becomes part of the attention map.
 """
 
 import math
@@ -34,10 +32,7 @@ ACTIVATIONS: Mapping[str, ActivationFact] = {
 
 
 class Dense(NamedTuple):
-    """A dense layer that computes sigma(input) @ kernel + bias, with the activation sigma.
-
-    The field `activation` is the name of sigma.
-    """
+    """A dense layer that computes sigma(input) @ kernel + bias, with the activation sigma."""
 
     kernel: Float[np.ndarray, "inputs outputs"]
     bias: Float[np.ndarray, "outputs"]
@@ -48,15 +43,14 @@ class Dense(NamedTuple):
 class AttentionNetwork:
     """A network that the bounds cover: attention at the CLS token, followed by dense layers.
 
-    The attention's output is sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset. The
-    dense layers follow the attention, in the order of the network.
+    Its output before the dense layers is sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] +
+    offset.
 
     Attributes:
         maps: for each head, W_K (W_Q^T, b_Q) / sqrt(d_k), which acts on the CLS token with a 1
             appended.
         values: for each head, the product W_V W_O of the value and output maps.
         offset: the value biases times W_O, plus the output bias.
-        dense: the layers after the attention.
         cls: the index of the CLS token.
     """
 
@@ -67,7 +61,7 @@ class AttentionNetwork:
     cls: int
 
     def __call__(self, X: Float[np.ndarray, "n T d"], /) -> Float[np.ndarray, "n outputs"]:
-        """Compute the network's outputs from its folded weights in float64."""
+        """Compute the network's outputs in float64."""
         X = np.asarray(X, np.float64)
         query = np.concatenate([X[:, self.cls], np.ones((len(X), 1))], axis=1)
         keys = np.einsum("hde,ne->hnd", self.maps, query)
@@ -116,10 +110,9 @@ def extract_network(
 ) -> AttentionNetwork:
     """Convert the parameters of attention followed by dense layers to an `AttentionNetwork`.
 
-    A bound that ignored a parameter would be wrong, so the function refuses parameters that belong
-    to neither attention nor dense layers. Residual connections and dropout have no parameters, so
-    the function cannot detect them. Check the conversion: compare the outputs of the returned
-    network with the outputs of your model.
+    Residual connections and dropout have no parameters, so the function cannot detect them. To
+    check the conversion, compare the outputs of the returned network with the outputs of your
+    model.
 
     Args:
         params: `variables["params"]` of a linen model, or `from_nnx(module)`.
@@ -144,7 +137,6 @@ def extract_network(
     used: set[str] = set()
 
     def take(path: str, absent: tuple[int, ...] | None = None) -> np.ndarray:
-        """Return the parameter, or zeros with the shape `absent` if the parameter is missing."""
         if path not in flat and absent is None:
             raise Refused(
                 f"no parameter {path}, expected one of {', '.join(sorted(flat))}. Try"
@@ -201,7 +193,7 @@ def extract_network(
 
 
 class MatrixNorms(NamedTuple):
-    """The norms of one matrix that the lemmas use, over columns and over rows if the two differ."""
+    """The norms of one matrix, over its columns and over its rows."""
 
     entries_1: float
     columns_1_inf: float

@@ -1,10 +1,8 @@
-"""Convert a model's layers, from any library, to a network that the bounds cover.
+"""Convert a model's layers, from any library, to a network that the bounds cover, or say why not.
 
-If the model does not fit, this module lists every reason. A model's parameters do not show its
-residual connections, masks and activations. If the caller gives the model's outputs, the module
-finds out whether the model has parts that the parameters do not show. Without the model's outputs,
-the module lists skip connections and other parts that it cannot see, because the model may have
-them.
+A model's parameters do not show its residual connections, masks and activations. The module finds
+these parts if the caller gives the model's outputs, and otherwise lists the parts that the model
+may have.
 """
 
 import itertools
@@ -20,10 +18,8 @@ from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, ext
 from jaxbounds.seqlength.parameters import Layers, read_layers
 
 DEAREST = "relu"
-"""The activation that the bound assumes if the model's activation is unknown.
-
-The other activations, identity and tanh, would not give a larger bound.
-"""
+"""The activation that the bound assumes if the model's is unknown; no other supported activation
+gives a larger bound."""
 
 BLOCKS = (
     "keep one attention layer. For several, `multi_layer.terms_corrected` (Theorem 4.2, corrected)"
@@ -31,35 +27,25 @@ BLOCKS = (
     " unit ball after each, without residual connections"
 )
 MOST = 243
-"""To identify activations, the module compares at most this many combinations of activations with
-the model's outputs.
-
-Three activations for each of five layers give 243 combinations. A larger number allows the
-identification of deeper networks, and takes more time.
-"""
+"""The largest number of combinations of activations that `fold` tries (3^5 for five layers). A
+larger number allows deeper networks and takes more time."""
 
 DEEPEST = 12
-"""The function finds the order of the dense layers if their number is at most this number.
-
-If there are more dense layers, the caller must give their order. A larger number makes the function
-try more orders of the layers.
-"""
+"""The largest number of dense layers that `fold` sorts by their widths. A larger number makes the
+function try more orders."""
 
 AGREE = 1e-3
-"""The largest relative difference between float32 and float64 outputs that counts as agreement.
-
-A larger number accepts more networks that are no copy of the model.
-"""
+"""The relative difference up to which float32 outputs equal float64 outputs. A larger number
+accepts networks that are no copy of the model."""
 
 
 class Folded(NamedTuple):
-    """The result of `fold`: the network, or the reasons against a bound.
+    """The network, or the reasons against a bound.
 
     Attributes:
         network: the network, or None if the model does not fit.
         reasons: every reason why the model does not fit.
-        unseen: the parts (for example residual connections) that the model may have. Neither the
-            parameters nor the given outputs show whether the model has these parts.
+        unseen: parts without parameters that the model may have, for example residual connections.
     """
 
     network: AttentionNetwork | None
@@ -68,7 +54,6 @@ class Folded(NamedTuple):
 
 
 def _heads(model: Any, path: str) -> int | None:
-    """Return the attribute `num_heads` of the module at a path, or None if it is missing."""
     for name in filter(None, path.split("/")):
         try:
             model = model[int(name)] if name.isdigit() else getattr(model, name)
@@ -79,7 +64,6 @@ def _heads(model: Any, path: str) -> int | None:
 
 
 def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
-    """Split projection matrices into heads, with shapes (d, heads, d_k) and (heads, d_k, d)."""
     cut = {}
     for name, part in parts.items():
         kernel, bias = part["kernel"], part.get("bias")
@@ -92,10 +76,7 @@ def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
 
 
 def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[str, ...], ...]:
-    """List at most two possible orders of the layers.
-
-    In a possible order, the output width of each layer equals the input width of the next.
-    """
+    """List at most two orders in which each layer's output width is the next one's input width."""
 
     @cache
     def after(width: int, left: frozenset[str]) -> tuple[tuple[str, ...], ...]:
@@ -109,7 +90,6 @@ def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[st
 
 
 def _widths(parts: dict[str, Leaves]) -> tuple[int, int]:
-    """Return the input width and the output width of an attention layer."""
     query, out = parts["query"]["kernel"].shape, parts["out"]["kernel"].shape
     return query[0] if len(query) == 2 else query[-3], out[-1]
 
@@ -120,7 +100,6 @@ def _axes(parts: dict[str, Leaves]) -> int:
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """List reasons if a model has too many or too few attention or dense layers for every bound."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
@@ -141,10 +120,6 @@ def _blocks(layers: Layers) -> list[Reason]:
 
 
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
-    """List the parts of a model that its parameters cannot show.
-
-    The list says whether the widths allow residual connections.
-    """
     seen = []
     for path, parts in layers.attention.items():
         takes, gives = _widths(parts)
@@ -156,7 +131,7 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
-    """Return the only order of the dense layers that fits their widths, or reasons if none does."""
+    """Return the only order of the dense layers that fits their widths, or reasons."""
     shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
     orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
     if len(orders) == 1:
@@ -173,11 +148,7 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network that reproduces the given outputs, or None if there is none.
-
-    The second result is the relative difference from the given outputs: that of the returned
-    network, else the least.
-    """
+    """Return the first network that reproduces `outputs`, or None, and the relative difference."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)
@@ -205,14 +176,12 @@ def fold(
         model: a pytree of parameters, or a module that is a pytree.
         dense: the paths of the dense layers in order, each with the activation before it. If
             `dense` is empty, the function infers the order of the dense layers from their widths.
-        heads: the number of heads. The function needs it if the projections are matrices and no
-            module has `num_heads`.
+        heads: the number of heads, needed if the projections are matrices and no module has
+            `num_heads`.
         cls: the index of the output token that the network uses (the [CLS] token).
         X: the inputs of the attention layer, with shape (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations with which the
-            network reproduces the model's outputs. Agreement means a largest difference of at most
-            a thousandth of the largest output. If the network's outputs agree with the model's
-            outputs, the model has no parts that the conversion misses.
+            network reproduces these outputs, up to a thousandth of the largest output.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters

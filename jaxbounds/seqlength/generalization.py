@@ -11,9 +11,8 @@ from jaxbounds.seqlength.linear_bounds import Values
 def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
     """Compute the tail 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m).
 
-    The loss has values in [-c, c]. The proof uses McDiarmid's inequality three times, each time at
-    delta/3: for both signs of the gap, and for the Rademacher complexity Rad. The bound on the
-    generalization gap contains the deviation of the empirical Rademacher complexity Rad twice.
+    The loss has values in [-c, c]. McDiarmid's inequality at delta/3 bounds the gap from above, the
+    gap from below, and the empirical Rademacher complexity, which counts twice.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -39,11 +38,9 @@ def generalization_gap(
 ) -> Values | Array:
     """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
-    L_D is the expected loss and L_S the mean loss on the sample. The bound on the generalization
-    gap is 2 `lipschitz` Rad plus a term for delta, `deviation`. The hypotheses of the class have
-    scalar outputs. The loss has values in [-c, c] and is `lipschitz`-Lipschitz in the output. The
-    option `sharp=False` uses the term for delta that the paper prints. All constants are explicit;
-    no O(.) hides any of them.
+    The bound on the expected minus the mean loss is 2 `lipschitz` Rad plus `deviation`. The loss
+    has values in [-c, c] and is `lipschitz`-Lipschitz in the scalar output. `sharp=False` uses the
+    printed `deviation`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

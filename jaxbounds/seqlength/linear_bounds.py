@@ -1,11 +1,8 @@
 """The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
-The argument x of every function in this module is B_w B_x / epsilon, where epsilon is the radius of
-the cover. Each function computes on the host in float64, or in JAX if x or a dimension is a traced
-value. The docstring of a function names the norms that B_w and B_x bound. If the log size is C /
-epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value of the function at x = B_w
-B_x. The function `at_scale` turns a bound into a function of epsilon, which Dudley's integral
-needs.
+The argument x of every function is B_w B_x / epsilon, where epsilon is the radius of the cover, and
+B_w and B_x bound norms of W and of the inputs. If the log size is C / epsilon^2, as in Theorem 4.1,
+then C is the value at x = B_w B_x.
 """
 
 import math
@@ -58,9 +55,7 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
-    if ||W||_{1,infinity} <= B_w (columns) and inputs have l_1 norm at most B_x. All constants are
-    explicit; no O(.) hides any of them.
+    The bound holds if ||W||_{1,infinity} <= B_w (columns) and inputs have l_1 norm at most B_x.
 
     Raises:
         Refused: if k or d is below 1, or x is negative or not finite. Every function of this module
@@ -70,10 +65,7 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's radius B / sqrt K.
-
-    A radius of at most epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
-    """
+    """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's radius B / sqrt K."""
     return real(d) * array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * k + 1, x)
 
 
@@ -85,10 +77,8 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    The value is not certified. Let ||W^T||_{2,1} <= B_w (rows), and let inputs have l_1 norm at
-    most B_x. To leading order, the computed value at x = B_w B_x / epsilon then bounds the log
-    covering number. If B_w bounds the printed norm over columns, the computed value is no valid
-    bound (erratum E3).
+    The lemma needs ||W^T||_{2,1} <= B_w (rows) and inputs of l_1 norm at most B_x. With the printed
+    norm over columns it is false (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
@@ -96,10 +86,7 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` with q = 2 at the d points B_x e_i.
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
-    if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
-    The function `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4, without
-    Lemma 3.5.
+    The bound holds if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -109,10 +96,9 @@ def lemma_3_5_explicit(
 ) -> Values | Array:
     """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
-    if ||W^T||_{2,1} <= B_w (rows). The N input points must have l_2 norm at most B_x. Here q =
-    `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover
-    and contains the proof. All constants are explicit; no O(.) hides any of them.
+    The bound holds if ||W^T||_{2,1} <= B_w (rows) and the N points have l_2 norm at most B_x. Here
+    q = `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` contains the
+    proof.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -122,12 +108,8 @@ def lemma_3_5_explicit(
 
 
 RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
-"""The ratios q of neighbouring levels (ranges of the rows' norms) that `lemma_3_5_sharp` tries.
-
-A smaller ratio q needs fewer corrections, and the bound is proportional to the number of
-corrections. A smaller ratio q also needs more levels, and the bound grows with the logarithm of the
-number of levels.
-"""
+"""The ratios q > 1 that `lemma_3_5_sharp` tries in q x^2 ln(2 k N levels + 1); a larger q has fewer
+levels."""
 
 
 def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Array:
@@ -139,10 +121,9 @@ def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Arr
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
     """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of maps with one row.
 
-    Every cover of maps with one row on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has
-    at least the computed log size. The rows of the packing are (B_w / sqrt s) times a sum of s
-    signed points. Two such rows differ by B_w / sqrt s >= 2 epsilon at some point. Every open ball
-    of radius epsilon therefore contains at most one of the constructed rows.
+    The points are N <= d orthonormal vectors (B_x = 1, x = B_w / epsilon). Consider the rows (B_w /
+    sqrt s) times a sum of s signed points. Two such rows differ by B_w / sqrt s >= 2 epsilon at
+    some point, so no open ball of radius epsilon contains both.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -157,11 +138,8 @@ def lemma_3_5_corrected_leading(
 ) -> Values | Array:
     """Compute hidden_constant x^2 ln(k N), Edelman et al.'s bound for a sample of N = m T tokens.
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
-    if ||W^T||_{2,1} <= B_w (rows). The N input points must have l_2 norm at most B_x. The bound
-    grows with the sequence length T. The paper does not state the hidden constant. The default
-    value 1 of the
-    hidden constant gives the leading term, which is not certified.
+    The bound needs ||W^T||_{2,1} <= B_w (rows) and N points of l_2 norm at most B_x. The paper does
+    not state the hidden constant; with the default 1 the value is no proved bound.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
@@ -169,18 +147,13 @@ def lemma_3_5_corrected_leading(
 def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.6's bound x^2 ln(2dk + 1).
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if ||W||_{1,1}
-    <= B_w and inputs have l_2 norm at most B_x. All constants are explicit; no O(.) hides any of
-    them.
+    The bound holds if ||W||_{1,1} <= B_w and inputs have l_2 norm at most B_x.
     """
     return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 
 
 def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's original radius B / sqrt K.
-
-    A radius of at most epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
-    """
+    """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's radius B / sqrt K."""
     return array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * d * k + 1, x)
 
 
@@ -198,10 +171,9 @@ def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute k ln(max(x, 1)), at most the log size of any cover of {v e_1^T : ||v||_2 <= B_w}.
 
-    Every cover on the inputs of l_1 norm at most B_x has at least the computed log size, with x =
-    B_w B_x / epsilon. All matrices of the class satisfy ||W||_{2,1} <= B_w with the paper's column
-    norm. For large k, this lower bound exceeds the upper bound x^2 ln(dk) that Lemma 3.4 prints
-    (erratum E3).
+    Inputs have l_1 norm at most B_x. These matrices satisfy ||W||_{2,1} <= B_w with the paper's
+    column norm. For large k, this lower bound exceeds the upper bound x^2 ln(dk) that Lemma 3.4
+    prints (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))
@@ -210,11 +182,8 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
-    Consider maps that send one input to every point of the cube [-B, B]^k. The value at x = B /
-    epsilon is at most the log size of any cover of these maps. Matrices with *rows* of l_1 norm at
-    most B are an example: their images of the input e_1 fill the cube. Another example is the class
-    of matrices with a single row with entries of absolute value at most B, on the l_2 unit ball of
-    R^k.
+    The value at x = B / epsilon is at most the log size of any cover of maps that send one input to
+    every point of the cube [-B, B]^k. Matrices with *rows* of l_1 norm at most B are an example.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma
@@ -227,8 +196,7 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """Return epsilon -> log_size(B / epsilon, **dimensions), a bound on log covering numbers.
 
-    The returned function stores its values, because Dudley's integral needs them on the same grid
-    for every sample size.
+    The returned function stores its values for later calls on the same grid.
 
     Raises:
         Refused: if B is negative or not finite.

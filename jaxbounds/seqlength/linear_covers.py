@@ -1,9 +1,8 @@
 """Covers of bounded linear maps, built explicitly (Lemmas 3.3, 3.4, 3.6 and Appendix A).
 
-For each lemma, the function `cover_*(W, ...)` returns a member of the lemma's cover that is close
-to W. The function `cover_*` works at any size. The function `*_cover(...)` returns the whole cover
-as an array, if the cover is small enough. All covers are internal: a member satisfies the norm
-bound that W satisfies.
+A function `cover_*(W, ...)` returns a member of a cover that is close to W. A function
+`*_cover(...)` returns the whole cover as an array. Every member satisfies the norm bound that W
+satisfies.
 """
 
 import itertools
@@ -28,7 +27,7 @@ def cover_l1_ball(
     """Map v to a nearby member of {s B z / K : z integer, ||z||_1 <= K}.
 
     The scale s is `shrinkage(K)`. The l_2 distance of the member from v is at most B / (1 + sqrt
-    K). If K = 0, the function returns the zero vector.
+    K). For K = 0 the member is 0.
 
     Raises:
         Refused: if v is not traced and ||v||_1 is above B.
@@ -55,12 +54,10 @@ def l1_ball_cover(n: int, B: float, K: int, /) -> Float[np.ndarray, "count n"]:
 def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every column of W by a member of the l_1 ball's cover (Lemma 3.3).
 
-    W has ||W||_{1,infinity} <= B. Every column of the result has a distance of at most B / (1 +
-    sqrt K) from the same column of W.
+    For ||W||_{1,infinity} <= B, every column moves by at most B / (1 + sqrt K) in l_2.
 
     Raises:
-        Refused: if W is not traced and its norm is above B. The other `cover_` functions of this
-            module also raise this error.
+        Refused: if W is not traced and its norm is above B.
     """
     require_norm(column_norm(W, 1, math.inf), B, of="||W||_{1,infinity}")
     return jax.vmap(cover_l1_ball, (1, None, None), 1)(W, B, K)
@@ -69,8 +66,8 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace the flattened W by a member of the l_1 ball's cover (Lemma 3.6).
 
-    The matrix W has ||W||_{1,1} <= B. In the Frobenius norm, the distance of the result from W is
-    at most B / (1 + sqrt K).
+    For ||W||_{1,1} <= B, the result differs from W by at most B / (1 + sqrt K) in the Frobenius
+    norm.
     """
     require_norm(column_norm(W, 1, 1), B, of="||W||_{1,1}")
     return cover_l1_ball(W.ravel(), B, K).reshape(W.shape)
@@ -79,9 +76,8 @@ def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every row of W by a member of a cover of scalar linear functions (Appendix A).
 
-    Every row of W has l_1 norm ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most
-    B_x B / (1 + sqrt K). For all k outputs together, the l_q norm of the change is at most k^(1/q)
-    times this bound.
+    Every row has l_1 norm ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most B_x B
+    / (1 + sqrt K), and the l_q norm of all k changes is at most k^(1/q) times as large.
     """
     require_norm(row_norm(W, 1, math.inf), B, of="the largest l_1 norm of a row")
     return jax.vmap(cover_l1_ball, (0, None, None))(W, B, K)

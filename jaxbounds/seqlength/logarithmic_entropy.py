@@ -12,9 +12,8 @@ then
     int sqrt(ln s) ds = G(s) = s (sqrt(ln s) - D(sqrt(ln s))),
 
 so int_delta^U sqrt(ln N / m) d epsilon = sqrt(A / m) (ln 2 / (2 letters)) (G(s(delta)) - G(s(U))).
-In a network, kappa is the largest value of x epsilon over its matrices (x as in `linear_bounds`),
-and `letters` is the largest value of 2 d k. Then ln s(epsilon) is at least the logarithm in the
-covering bound of each matrix, and A = 2 gamma^3 by Lemma E.1.
+In a network, kappa and `letters` are the largest values over its matrices, and A = 2 gamma^3 by
+Lemma E.1.
 """
 
 import math
@@ -39,7 +38,6 @@ class LogarithmicEntropy(NamedTuple):
     """The bound ln N(epsilon) <= (A / epsilon^2) ln s(epsilon) for epsilon <= kappa, and 0 beyond.
 
     Attributes:
-        A: the factor A in front of ln s(epsilon) / epsilon^2.
         kappa: the scale above which a single function covers the class.
         letters: the factor in s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1, equal to 2 d k for
             one matrix.
@@ -74,10 +72,9 @@ def logarithmic_dudley(
 ) -> float:
     """Minimise delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m) over delta.
 
-    The computed bound is at most B. For each member of the cover, the class contains `signs`
-    functions, one for each sign and coordinate (Appendix C). The Rademacher complexity is at most
-    12 times the returned minimum (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides
-    any of them.
+    For each member of the cover, the class contains `signs` functions, one for each sign and
+    coordinate (Appendix C). The Rademacher complexity is at most 12 times the returned minimum,
+    which is at most B.
 
     Raises:
         Refused: if m < 1, B or kappa is not positive, or `signs` is below 1.
@@ -118,9 +115,8 @@ def corollary_D_0_2_explicit(
 ) -> float:
     """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    The bound on E is the minimum of Dudley's bound with c = 1, in closed form
-    (`logarithmic_dudley`). The argument `product` is B = B_w B_Wc L_sigma B_Wv, with the norms of B
-    over columns (erratum E4). The value is certified, and all constants are explicit.
+    The number E is the value of `logarithmic_dudley`. The argument `product` is B = B_w B_Wc
+    L_sigma B_Wv, with the norms of B over columns (erratum E4).
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -132,10 +128,9 @@ def entropy_F_0_2(
 ) -> LogarithmicEntropy:
     """Return the entropy of the multi-layer network by Lemma E.1, for row norms at most B.
 
-    For each map, the sum of the norms of its matrix's rows is at most B. Tokens have l_1 norm at
-    most 1 after every layer and at most B_x before the first layer (erratum E18). The cover of
-    matrix i has the argument x_i = (gamma / epsilon) sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3}
-    and gamma = sum w_i.
+    The row norms of each matrix sum to at most B. Tokens have l_1 norm at most 1 after every layer
+    and at most B_x before the first layer (erratum E18). The cover of matrix i has the argument x_i
+    = (gamma / epsilon) sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3} and gamma = sum w_i.
     """
     constants = Constants(*[B**2] * 4)
     listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)
@@ -158,10 +153,8 @@ def corollary_F_0_2_explicit(
 ) -> float:
     """Compute Corollary F.0.2 with its logarithms: 12 times the minimum of Dudley's bound.
 
-    The result is at most `norms.B_w`, which bounds ||w||_2.
-
-    The output tokens of every layer are in the l_1 unit ball. The computed bound is certified, and
-    all its constants are explicit.
+    The result is at most `norms.B_w`, which bounds ||w||_2. The tokens after every layer are in the
+    l_1 unit ball.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

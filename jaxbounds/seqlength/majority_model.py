@@ -1,13 +1,12 @@
-"""The network of the sparse majority experiment, and a fast formula for the network's output.
+"""The network of the sparse majority experiment, and a fast formula for its output.
 
 The public code's network is multi-head attention with all biases, a ReLU and a dense layer, and a
 linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.
 
-The output depends only on the CLS row, and the CLS row's query is equal for all sequences. A token
-is base[t] + bits[t] difference, so one vector u gives a head's scores base @ u + bits (difference .
-u). The average token is a @ base + (a . bits) difference, where a are the attention weights. The
-fast formula makes no array of tokens of shape (n, T, d). At T = 200 the fast formula needs hundreds
-of times fewer operations.
+The fast formula uses that the CLS row's query is equal for all sequences, and that a token is
+base[t] + bits[t] difference. One vector u therefore gives a head's scores base @ u + bits
+(difference . u). The average token is a @ base + (a . bits) difference, where a are the attention
+weights.
 """
 
 import math
@@ -26,7 +25,6 @@ Parameters = Mapping[str, Any]
 
 
 def _uniform(limit: float) -> nn.initializers.Initializer:
-    """Return an initializer of entries uniform in [-limit, limit]."""
     return lambda key, shape, dtype=jnp.float32: jax.random.uniform(
         key, shape, dtype, -limit, limit
     )
@@ -35,9 +33,8 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 def glorot_limit(shape: tuple[int, ...], /) -> float:
     """Compute sqrt(6 / (fan_in + fan_out)), the limit of uniform initial weights.
 
-    The number fan_in is the size of the second-last axis, times the sizes of all axes but the last
-    two. The number fan_out is the size of the last axis, times the sizes of all axes but the last
-    two.
+    Here fan_in is the product of all axes but the last, and fan_out the product of all axes but the
+    second-last.
     """
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
@@ -49,8 +46,6 @@ class MajorityTransformer(nn.Module):
     The weights are initialised as in the public code's Keras layers.
 
     Attributes:
-        heads: the number of heads.
-        d_k: the dimension of each head.
         hidden: the width of the dense layer. 0 omits the dense layer and the ReLU, as in the
             paper's text.
     """
@@ -83,8 +78,7 @@ class MajorityTransformer(nn.Module):
 def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) -> Array:
     """Compute the logits of `MajorityTransformer` on `embed(task, bits)`, without the embedding.
 
-    The argument `params` is the entry `variables["params"]` of the model's variables. The result is
-    exact up to rounding.
+    The argument `params` is the model's `variables["params"]`.
     """
     attention = params["attention"]
     kernel = lambda name: attention[name]["kernel"]
@@ -113,7 +107,7 @@ def softmax_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Flo
 def sigmoid_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
     """Compute the public code's loss: the mean binary cross entropy against the one-hot label.
 
-    The loss function is 1-Lipschitz in the l_infinity norm.
+    The loss is 1-Lipschitz in the l_infinity norm.
     """
     target = jax.nn.one_hot(labels, 2, dtype=logits.dtype)
     return jnp.mean(jax.nn.softplus(logits) - target * logits, axis=1)

@@ -23,8 +23,7 @@ def cross_entropy(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> 
 def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Scalar:
     """Compute 2 (1 - softmax(logits)[label]) <= 2, the cross entropy's ||gradient||_1.
 
-    The loss is therefore 2-Lipschitz in l_infinity (Appendix G). The constant 2 is the least
-    Lipschitz constant of the cross entropy.
+    The loss is therefore 2-Lipschitz in l_infinity (Appendix G).
     """
     others = jnp.where(jnp.arange(logits.shape[0]) == label, -jnp.inf, logits)
     return 2.0 * jnp.exp(jax.nn.logsumexp(others) - jax.nn.logsumexp(logits))
@@ -59,9 +58,8 @@ def theorem_5_1_leading(
 ) -> Array | np.ndarray | np.float64:
     """Compute 2 hidden_constant sqrt K max_s Rad(class_s), the leading term of Theorem 5.1.
 
-    The paper's O(.) hides the logarithms of this bound. The contraction inequality of Foster and
-    Rakhlin contains powers of log m and the *worst-case* Rademacher complexity over all samples of
-    this size. The returned value is no certified bound.
+    The value is no proved bound: the contraction inequality of Foster and Rakhlin also contains
+    powers of log m, and the *largest* Rademacher complexity over all samples of size m.
 
     Raises:
         Refused: if K < 2.
@@ -75,9 +73,8 @@ def theorem_5_1_leading(
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:
     """Compute the cross entropy for K = 2: a logistic loss that is 1-Lipschitz in x_1 - x_0.
 
-    For K = 2, the Rademacher complexity of the loss is therefore at most that of the class {w^T Y :
-    ||w||_1 <= 2 B_w} with w = W_1 - W_0. This bound has no sqrt K, no logarithms and no factor 2 of
-    Theorem 5.1.
+    The loss's Rademacher complexity is therefore at most that of the class {w^T Y : ||w||_1 <= 2
+    B_w} with w = W_1 - W_0.
     """
     sign = 1.0 - 2.0 * label.astype(difference.dtype)
     return jax.nn.softplus(sign * difference)

@@ -1,9 +1,8 @@
 """The Transformer of Section 2.6: pure functions, and Flax modules around them.
 
 The weights have the names and shapes of Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in
-R^{d x d}. W_QK is the merged W_Q W_K^T. The printed shape R^{d x T} of W_Q and W_K would make the
-parameters depend on T. The scores have no factor 1/sqrt(d_k); the user multiplies W_QK by this
-factor.
+R^{d x d}. W_QK is W_Q W_K^T. The scores have no factor 1/sqrt(d_k); the user multiplies W_QK by
+this factor.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,8 +71,7 @@ def block(
 ) -> Tokens:
     """Compute g^(i+1) = Pi(sigma(Pi(f(g^(i); W^(i)))) W_c); Pi projects rows on the l_2 ball.
 
-    The dictionary `layer` holds the weight matrices "W_QK", "W_v" and "W_c". Pi divides v by
-    max(1, ||v|| / radius); it is not layer normalisation.
+    Pi divides v by max(1, ||v|| / radius).
     """
     mixed = project_rows(attend(g, layer["W_QK"]) @ layer["W_v"], radius)
     return project_rows(activation(mixed) @ layer["W_c"], radius)
@@ -93,7 +91,6 @@ def blocks(
 
 
 def _dimension(X: Tokens, cls: int) -> int:
-    """Return the dimension of a token, after a check that the CLS index is in the sequence."""
     T, d = X.shape[-2:]
     if not -T <= cls < T:
         raise Refused(f"cls={cls} is outside a sequence of length T={T}. Try cls=0")
@@ -105,8 +102,6 @@ class SingleLayer(nn.Module):
 
     Attributes:
         hidden: the number k of columns of W_v.
-        heads: H, the number of heads.
-        cls: the index of the CLS token.
         activation: the activation sigma, with sigma(0) = 0.
     """
 
@@ -137,8 +132,6 @@ class MultiLayer(nn.Module):
 
     Attributes:
         hidden: the number k of columns of W_v.
-        layers: the number L of blocks.
-        cls: the index of the CLS token.
         activation: the activation sigma, with sigma(0) = 0.
     """
 

@@ -1,9 +1,8 @@
 """Covering numbers of the multi-layer Transformer: Lemma E.1, Theorem 4.2 and its corollaries.
 
-Each matrix i of the network has a cover at scale epsilon_i, with log size C_i / epsilon_i^2. A
-chain of perturbation bounds turns the covers of the matrices into one cover of the network at scale
-sum_i beta_i epsilon_i. The choice of the scales epsilon_i is that of Lemma E.1. Every bound in this
-module is therefore a list of pairs (C_i, beta_i). No bound depends on the sequence length.
+Matrix i of the network has a cover at scale epsilon_i, with log size C_i / epsilon_i^2. An error
+epsilon_i of matrix i changes the network's output by at most beta_i epsilon_i. Every bound in this
+module is a list of pairs (C_i, beta_i), from which Lemma E.1 chooses the scales.
 """
 
 from collections.abc import Callable
@@ -23,13 +22,11 @@ PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
-    """The result of Lemma E.1, which divides the scale epsilon among the matrices' covers.
+    """The scales that Lemma E.1 gives to the covers of the matrices.
 
     Attributes:
         log_covering: the logarithm of the size of the product cover of all matrices.
-        scales: the scale epsilon_i of the cover of each matrix.
-        shares: the fraction of epsilon, and of the cover's log size, that belongs to each term; the
-            fractions sum to 1.
+        shares: for each matrix, beta_i epsilon_i as a fraction of epsilon.
     """
 
     log_covering: Values | Array
@@ -38,7 +35,7 @@ class Budget(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The log size of each matrix's cover, and the effect of the matrix's error on the output.
+    """The numbers (C_i, beta_i) of each matrix.
 
     Attributes:
         names: the name of each matrix.
@@ -52,7 +49,7 @@ class Terms(NamedTuple):
 
 
 class NetworkNorms(NamedTuple):
-    """The spectral norms of Theorem 4.2, equal in every layer, and the largest norm of a token.
+    """The norms of Theorem 4.2, equal in every layer.
 
     Attributes:
         B_w: ||w||_2, the norm of the read-out.
@@ -75,8 +72,7 @@ class Constants(NamedTuple):
     """The constant C of the covers of each kind of weight matrix, for inputs of l_2 norm 1.
 
     A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper has one constant C_1
-    and one C_{B_x} for all matrices. The corrected theorem has one constant for each kind of
-    matrix, for example one for all W_c.
+    and one C_{B_x} for all matrices.
     """
 
     w: ArrayLike
@@ -96,7 +92,7 @@ def covering_constant(C: PerTerm, beta: PerTerm, /) -> Values | Array:
     """Compute (sum C_i^{1/3} beta_i^{2/3})^3, the constant of Lemma E.1.
 
     The constant is the minimum of sum C_i / epsilon_i^2 over positive epsilon_i with sum beta_i
-    epsilon_i = 1. The paper does not say that the scales epsilon_i must be positive (erratum E8).
+    epsilon_i = 1. The paper omits "positive" (erratum E8).
     """
     return _weights(C, beta).sum() ** 3
 
@@ -107,13 +103,12 @@ def divide_scale(
     epsilon: ArrayLike,
     /,
 ) -> Budget:
-    """Divide epsilon among the terms so that the covers' total log size is least (Lemma E.1).
+    """Choose the scales epsilon_i at which the covers' total log size is least (Lemma E.1).
 
     The minimum of the total log size is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3}
-    beta_i^{2/3}. The minimiser is epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with
-    C_i = 0 needs no cover, so epsilon_i = 0. A term with beta_i = 0 does not add to the error, so
-    epsilon_i = infinity. Term i has the share C_i^{1/3} beta_i^{2/3} / gamma of epsilon and of the
-    total log size.
+    beta_i^{2/3}. The minimiser is epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. C_i = 0 gives
+    epsilon_i = 0, and beta_i = 0 gives epsilon_i = infinity. The share of matrix i is C_i^{1/3}
+    beta_i^{2/3} / gamma.
     """
     xp = array_module(C, beta, epsilon)
     epsilon = xp.asarray(epsilon, C.dtype)
@@ -126,7 +121,6 @@ def divide_scale(
 
 
 def _layers_after(layers: int, xp: Any) -> Float[Array | np.ndarray, "layers"]:
-    """For each of the L layers, return the number of layers after it."""
     return xp.arange(layers - 1, -1, -1).astype(float)
 
 
@@ -162,8 +156,7 @@ def theorem_4_2(
 ) -> Values | Array:
     """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
-    The proof in the paper gives another value than the printed one (erratum E10). The printed value
-    may be larger or smaller than the value that the proof gives.
+    The paper's proof gives another value, which may be larger or smaller (erratum E10).
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -180,9 +173,8 @@ def theorem_4_2(
 def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of the last display in the proof of Theorem 4.2.
 
-    The list of pairs (C_i, beta_i) inherits two faults of the paper's proof. Lemma E.2 is false at
-    i = 1 (erratum E9). In the printed list, the covers of W_c and of the first W_v are for inputs
-    of norm 1 (erratum E10).
+    The proof has two faults. Lemma E.2 is false at i = 1 (erratum E9). The covers of W_c and of the
+    first W_v are for inputs of norm 1 (erratum E10).
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -206,13 +198,10 @@ def terms_corrected(
 ) -> Terms:
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
-    Each matrix has its own constant C for the log size of its cover. The inputs of layer 1 have
-    norm at most B_x, and the inputs of W_c have norm at most L_sigma. The cover for the W_QK term
-    of layer i is for inputs of norm r_i. The beta_i of the W_QK term also has the factor r_i^2: the
-    norms of the keys and of the values are each at most r_i. The norms are r_1 = B_x for the first
-    layer, and r_i = 1 for later layers. The argument `softmax_constant=1.0` gives a list with
-    smaller constants. If a layer has H heads, each matrix exists H times. The perturbation of the
-    layer's output is then a sum over the H heads.
+    The inputs of layer i have norm at most r_i, with r_1 = B_x and r_i = 1 for later layers. The
+    inputs of W_c have norm at most L_sigma. The beta_i of W_QK has the factor r_i^2, because the
+    keys and the values each have norm at most r_i. With H heads, each matrix of a layer exists H
+    times.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -239,7 +228,6 @@ def terms_corrected(
 
 
 def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: Count) -> Constants:
-    """Compute C = log_size(B) for the shape of each of the matrices w, W_c^T, W_v^T and W_QK."""
     shapes = ((1, d), (d, k), (k, d), (d, d))
     return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
 
@@ -250,9 +238,8 @@ def constants_4_2_1_corrected(
     """Compute the constants C of Corollary 4.2.1 for inputs of l_2 norm 1, corrected.
 
     Every matrix has entrywise norm ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1)
-    for every matrix. The constant of W_QK needs the logarithm ln(2d^2 + 1), which is larger than
-    the printed logarithm for k < d (erratum E11). The number `B_w_1` bounds ||w||_1, if this bound
-    differs from B.
+    for every matrix; W_QK needs ln(2d^2 + 1) (erratum E11). The number `B_w_1` bounds ||w||_1, by
+    default by B.
     """
     constants = _per_matrix(lemma_3_6, B, d, k)
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
@@ -261,11 +248,10 @@ def constants_4_2_1_corrected(
 def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Compute the constants C of Corollary F.0.1, corrected.
 
-    Every linear map of the network has ||.||_{1,infinity} at most B (Lemma 3.3). The paper's
-    formula d B^2 ln(2k + 1) is the same for every matrix. The constant of W_c must be k B^2 ln(2d +
-    1) (erratum E11). The constants hold only if tokens have l_1 norm at most 1 in every layer, for
-    example after a projection on the l_1 ball. For inputs in the l_2 ball of Theorem 4.2, the
-    printed C is too small by the dimension of the map's inputs (erratum E18).
+    Every linear map of the network has ||.||_{1,infinity} at most B (Lemma 3.3). The paper uses d
+    B^2 ln(2k + 1) for every matrix; W_c needs k B^2 ln(2d + 1) (erratum E11). Tokens must have l_1
+    norm at most 1 in every layer. For Theorem 4.2's tokens in the l_2 ball, the printed C is too
+    small (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 
@@ -273,8 +259,8 @@ def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
 def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Compute the constants C of the corrected Corollary F.0.2, to leading order.
 
-    The sum of each map's row norms is at most B (Lemma 3.4). The constants are not certified.
-    Tokens must have l_1 norm at most 1 in every layer.
+    The row norms of each map sum to at most B (Lemma 3.4). Tokens must have l_1 norm at most 1 in
+    every layer.
     """
     return _per_matrix(lemma_3_4_leading, B, d, k)
 
@@ -282,9 +268,8 @@ def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Co
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
     """Bound a network's complexity by 12 times Dudley's minimum for ln N = A / epsilon^2.
 
-    B_w bounds ||w||_2. The output tokens of the last layer are in the l_2 unit ball. The outputs of
-    the network are therefore in [-B_w, B_w], and the bound is at most B_w. The bound is certified
-    if the number A is certified.
+    B_w bounds ||w||_2. The tokens after the last layer are in the l_2 unit ball, so the bound is at
+    most B_w.
     """
     xp = array_module(A, m, B_w)
     B_w = xp.asarray(B_w, float)

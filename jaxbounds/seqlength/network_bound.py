@@ -1,12 +1,10 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-For each unit of a layer, consider the class that contains the unit's outputs and their negatives.
-The number U is the largest Rademacher complexity of the classes of the layer's units. Suppose the
-columns of a dense layer have l_1 norm at most B. The layer then replaces U by U' = B L_sigma U
-plus max|bias| / sqrt m. The term B L_sigma U doubles unless the activation sigma is odd.
-For the attention layer, the complexity is U = sum_h B_{V,h} E_h + max|offset| / sqrt m, where h
-runs over the heads. Here B_{V,h} is the largest l_1 norm of a column of head h's value matrix, and
-E_h is the complexity of head h's attention.
+Let U bound the Rademacher complexity of each unit of a layer, with the unit's negative. A dense
+layer whose columns have l_1 norm at most B replaces U by B L_sigma U + max|bias| / sqrt m. The
+first term doubles unless the activation sigma is odd. The attention layer starts with U = sum_h
+B_{V,h} E_h + max|offset| / sqrt m. Here B_{V,h} is the largest l_1 norm of a column of head h's
+value matrix, and E_h is the complexity of head h's attention.
 """
 
 import math
@@ -70,8 +68,6 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
 def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> AttentionNetwork:
     """Multiply the last layer by `readout`.
 
-    The network's single output is then `readout` . outputs.
-
     Raises:
         Refused: if there is no dense layer, or `readout` does not have one entry per output.
     """
@@ -97,8 +93,8 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
 def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
     """Return a dictionary of the norms of the network's matrices that the bound needs.
 
-    From `X`, the function uses only the CLS tokens. If the CLS tokens are all equal, the result
-    also has the l_1 norm of each head's map applied to this token.
+    If all CLS tokens in `X` are equal, the result also has the l_1 norm of each head's map applied
+    to this token.
     """
     norms: dict[str, float] = {}
     constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))
@@ -119,9 +115,9 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 
 
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
-    """Return a function from epsilon to the log size of the smallest known cover of one map.
+    """Return the log size of the smallest known cover of head h's map, as a function of epsilon.
 
-    The map is the attention map of head h, with outputs in R^d.
+    The map has outputs in R^d.
     """
     e = d + 1
     options = [
@@ -136,7 +132,7 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
 
 
 def _contraction(activation: str) -> float:
-    """Return the factor of sigma in the bound: L_sigma if sigma is odd, else 2 L_sigma."""
+    """Return L_sigma if sigma is odd, else 2 L_sigma."""
     fact = ACTIVATIONS[activation]
     return fact.lipschitz * (1.0 if fact.odd else 2.0)
 
@@ -158,11 +154,10 @@ def network_rademacher(
     *,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """Bound the complexity U of the output units layer by layer, as the module's docstring does.
+    """Bound the complexity U of the output units by the recursion of the module's docstring.
 
-    The bound is certified for all networks of this shape with norms at most `norms`. Its samples
-    have token norms at most `tokens`. `coverings` is a result of `map_coverings`; this result does
-    not depend on the sample size.
+    The bound holds for all networks of this shape with norms at most `norms`, on samples with token
+    norms at most `tokens`. `coverings` is a result of `map_coverings`.
     """
     heads, d, _ = network.maps.shape
     coverings = coverings or map_coverings(network, norms, tokens)
@@ -187,10 +182,7 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Compute the sum, over the heads h, of E_h's factors in the output's complexity bound.
-
-    E_h is the complexity of the attention of head h.
-    """
+    """Compute the sum, over the heads h, of E_h's factors in the output's complexity bound."""
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):
         product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)

@@ -1,8 +1,7 @@
 """Matrix norms of Section 2.1 with the orientation in the name, and norms of a token sequence.
 
-The paper's subscripts are entrywise: ||W||_{q,p} is the l_p norm of the l_q norms of the columns of
-W. Several of the paper's results need this norm of W^T instead. For this reason, the name of each
-function in this module states which norm it computes.
+||W||_{q,p} is the l_p norm of the l_q norms of the columns of W. Several of the paper's results
+need this norm of W^T instead.
 """
 
 import math
@@ -45,8 +44,7 @@ def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
 def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     """Refuse a norm that exceeds the radius by more than rounding, if the values are known.
 
-    Under `jit`, `vmap` or `grad` the function does not know the values, so the caller must check
-    the norm.
+    Under `jit`, `vmap` or `grad` the values are unknown, and the function refuses nothing.
 
     Raises:
         Refused: if the norm exceeds the radius. The argument `of` names the measured quantity in
@@ -68,7 +66,7 @@ def project_entries_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Flo
 
 
 def _dual_vector(x: Float[Array, "n"], p: float, /) -> Float[Array, "n"]:
-    """Return a dual vector v of x: ||v||_{p*} = 1 and v . x = ||x||_p. If x = 0, return 0."""
+    """Return a dual vector v of x: ||v||_{p*} = 1 and v . x = ||x||_p; 0 for x = 0."""
     if p == 1:
         return jnp.sign(x)
     if p == math.inf:
@@ -84,9 +82,8 @@ def operator_norm_lower(
 ) -> Scalar:
     """Estimate ||W||_{q->p} from below, for the pairs (q, p) without a closed form.
 
-    Boyd's power iteration x <- dual of W^T (dual of W x) starts at `starts` random vectors. The
-    computed lower bound on the norm never decreases from one iteration to the next.
-    `jaxbounds.numerics.norms.induced_norm` has the closed forms.
+    Boyd's power iteration x <- dual of W^T (dual of W x) starts at `starts` random vectors. Its
+    lower bound never decreases.
 
     Raises:
         Refused: if q or p is below 1.

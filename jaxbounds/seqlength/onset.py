@@ -40,13 +40,13 @@ Bound = Callable[[int], float]
 
 
 class Onset(NamedTuple):
-    """The bounds of one theorem as functions of the sample size, and the bounds' trivial value.
+    """The bounds of one theorem as functions of the sample size.
 
     Attributes:
-        printed: a function of the sample size: the paper's bound. If the paper prints O(.), the
-            bound has the constants of the paper's proof, and Dudley's constant c = 12.
-        sharpened: a function of the sample size: the smallest of this library's certified bounds.
-        trivial: a trivial value that the complexity never exceeds.
+        printed: the paper's bound at a sample size. For a printed O(.), the constants are those of
+            the paper's proof, with Dudley's constant c = 12.
+        sharpened: the smallest of this library's proved bounds at a sample size.
+        trivial: a value that the complexity never exceeds.
     """
 
     printed: Bound
@@ -70,10 +70,9 @@ def _constant(terms: Terms) -> float:
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
     """Return every main theorem's bounds as functions of the sample size.
 
-    All bounds have the same norms and dimensions. Norms that `setting` does not contain are 1; the
-    dimensions are k = d, and K = `words`. The bound that Theorem 4.2 prints is false (erratum E10).
-    For Theorem 5.1, the bound labelled as printed has the factor sqrt(K), but not the theorem's
-    logarithms. The sharpened bounds are certified.
+    Norms that `setting` does not contain are 1; the dimensions are k = d, and K = `words`. The
+    bound that Theorem 4.2 prints is false (erratum E10). The printed bound of Theorem 5.1 stands
+    here without its logarithms.
     """
     return _onsets(setting, layers, words)
 
@@ -150,9 +149,8 @@ def smallest_samples(
 ) -> dict[str, tuple[int | None, int | None]]:
     """Compute the least sample sizes at which each bound is below its trivial value.
 
-    Each value of the result is a pair of sample sizes: the first for the printed bound, the second
-    for the sharpened bound. The argument `theorems` lists the theorems to compute; the default
-    lists all theorems of `onsets`.
+    Each value is a pair: for the printed and for the sharpened bound. The argument `theorems` lists
+    the theorems to compute; the default is all theorems of `onsets`.
     """
     found = onsets(setting or Setting(), layers=layers, words=words)
     return {theorem: found[theorem].samples for theorem in theorems or found}

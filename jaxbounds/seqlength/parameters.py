@@ -1,8 +1,7 @@
 """Parameters of any library, sorted into attention, dense layers, and parameters without a bound.
 
-The model may be any pytree: variables of linen, a module or state of nnx, an Equinox module, or
-nested dicts. The module recognises each layer from the names and shapes of its arrays. An attention
-has four projections: query, key, value and output. A dense layer has a matrix, and may have a bias.
+The module recognises each layer of a pytree from the names and shapes of its arrays. An attention
+has the projections query, key, value and output. A dense layer has a matrix, and may have a bias.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,10 +18,9 @@ class Layers(NamedTuple):
     """The parameters of a model, sorted into attention layers, dense layers and other parameters.
 
     Attributes:
-        attention: for each path, the four projections "query", "key", "value", "out". Each
-            projection has a "kernel" and may have a "bias".
-        dense: for each path of a dense layer, a "kernel" of shape (inputs, outputs) and possibly a
-            "bias".
+        attention: for each path, the projections "query", "key", "value" and "out", each a dict
+            with "kernel" and possibly "bias".
+        dense: for each path, a "kernel" of shape (inputs, outputs) and possibly a "bias".
         reasons: for every other parameter, a reason why the bounds do not cover it.
     """
 
@@ -62,7 +60,6 @@ UNKNOWN = (
 
 
 def _modules(leaves: Leaves) -> dict[str, Leaves]:
-    """Return a dictionary from each layer's path to the layer's parameter leaves."""
     modules: dict[str, Leaves] = {}
     for path, leaf in leaves.items():
         parent, _, name = path.rpartition("/")
@@ -71,7 +68,6 @@ def _modules(leaves: Leaves) -> dict[str, Leaves]:
 
 
 def _in_flax_layout(module: Leaves) -> Leaves:
-    """Rename a layer's leaves to "kernel", with inputs first, and "bias"."""
     matrix = next(name for name in _MATRIX if name in module)
     kernel = np.asarray(module[matrix], np.float64)
     bias = next((module[name] for name in ("bias", "b") if module.get(name) is not None), None)
@@ -80,7 +76,6 @@ def _in_flax_layout(module: Leaves) -> Leaves:
 
 
 def _is_layer(module: Leaves) -> bool:
-    """Tell whether a module's only arrays are a kernel of at least two axes and possibly a bias."""
     return any(
         name in module and module[name].ndim >= 2 and set(module) <= {name, "bias", "b"}
         for name in _MATRIX
@@ -88,7 +83,6 @@ def _is_layer(module: Leaves) -> bool:
 
 
 def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, str]]]:
-    """List the path of each attention module, with the paths of the module's four projections."""
     held: dict[str, dict[str, str]] = {}
     for path, module in modules.items():
         parent, _, name = path.rpartition("/")
@@ -99,10 +93,7 @@ def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, s
 
 
 def read_layers(tree: Any, /) -> Layers:
-    """Sort a model's parameters into layers.
-
-    For each parameter outside these layers, list a reason why no bound applies.
-    """
+    """Sort a model's parameters into layers, with a reason for each parameter in none."""
     reasons: list[Reason] = []
 
     def refuse(what: str, paths: list[str], change: str) -> None:

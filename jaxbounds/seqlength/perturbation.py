@@ -17,9 +17,9 @@ Tokens = Float[Array, "T d"]
 def softmax_distance(half_range: ArrayLike, /) -> Array:
     """Compute 2 tanh(h / 2), a sharp bound on ||softmax(theta_1) - softmax(theta_2)||_1.
 
-    Here h is half the range (maximum minus minimum) of theta_1 - theta_2. Lemma C.1 prints the
-    bound 2 ||theta_1 - theta_2||_infinity. The sharp bound of this function is at most half of the
-    printed bound. The vectors theta_1 = (-h/2, h/2) and theta_2 = (h/2, -h/2) attain the bound.
+    Here h is half the range (maximum minus minimum) of theta_1 - theta_2. Lemma C.1 prints 2
+    ||theta_1 - theta_2||_infinity, which is at least twice as large. theta_1 = (-h/2, h/2) and
+    theta_2 = (h/2, -h/2) attain the bound.
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 
@@ -87,13 +87,11 @@ def lemma_e_2(
 ) -> Float[Array, "*layers"]:
     """Compute the right-hand side of Lemma E.2.
 
-    The right-hand side of Lemma E.2 is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v
-    QK + L B_c v. Here c, input, QK and v are the fields of the argument `parts`, and L = `L_sigma`.
-    The factor s = `softmax_constant` is 2 in the paper and 1 in the sharpened version. The radius
-    r = `radius` is the largest token norm of the inputs. The paper sets the token norm r to 1. This
-    value is false for the first block if the inputs are longer than 1 (erratum E9). All constants
-    are explicit; no O(.) hides any of them. The fields of `parts` and `radius` may have a leading
-    axis for the layers.
+    The right-hand side is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v.
+    Here c, input, QK and v are fields of `parts`, and L = `L_sigma`. The factor s =
+    `softmax_constant` is 2 in the paper; 1 suffices. The largest token norm r = `radius` is 1 in
+    the paper, which is false for the first block if the inputs are longer (erratum E9). The fields
+    of `parts` and `radius` may have a leading axis for the layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v
@@ -140,11 +138,10 @@ def chain_perturbation(
 ) -> ChainPerturbation:
     """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|, and its bounds by Lemmas E.2 and E.3.
 
-    The bounds apply Lemma E.2 once for each layer. Each spectral norm is the largest over all
-    layers of both networks, as in Theorem 4.2. The function measures the errors of the covers on
-    the states of the perturbed network. The corrected bound multiplies the QK term of layer 1 by
-    r^2. Here r = `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened bound also uses 1
-    as the Lipschitz constant of softmax.
+    The bounds apply Lemma E.2 once for each layer, with the largest spectral norms over all layers
+    of both networks, as in Theorem 4.2. The corrected bound multiplies the QK term of layer 1 by
+    r^2, where r = `radius` or, for None, max_t ||x_t||_2. The sharpened bound also uses 1 as the
+    Lipschitz constant of softmax.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]

@@ -1,8 +1,6 @@
 """Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
 
 Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m.
-The caller gives a finite class by the matrix of its functions' values, and an infinite class by its
-support function.
 """
 
 from collections.abc import Callable
@@ -20,14 +18,12 @@ Scalar = Float[Array, ""] | np.float64
 Support = Callable[[Float[Array, "m"]], Scalar]
 
 LARGEST_ENUMERATION = 18
-"""The largest number of sample points for which all signs are enumerated.
-
-A larger number takes more time: each additional point doubles it.
-"""
+"""The largest number of sample points for which all signs are enumerated; each further point, one
+more, doubles the time."""
 
 
 class Estimate(NamedTuple):
-    """Hold the mean of a Monte Carlo estimate, and the mean's standard error."""
+    """The mean and the standard error of a Monte Carlo estimate."""
 
     mean: Scalar
     standard_error: Scalar

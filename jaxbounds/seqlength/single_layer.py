@@ -2,13 +2,12 @@
 
 The class consists of the functions X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). The
 weights satisfy ||w||_1 <= B_w, ||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over
-*columns*. The paper bounds the norms of W_c^T and W_v^T, with which the theorem is false (erratum
-E4). Tokens have ||x||_2 <= B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2.
-No bound depends on the sequence length.
+*columns*. With the paper's norms of W_c^T and W_v^T the theorem is false (erratum E4). Tokens have
+||x||_2 <= B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2.
 
-The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). The remaining
-quantity is E, the Rademacher complexity of the attention class {X -> s e_j^T X^T softmax(X W_QK^T
-x_cls)}, with signs s and coordinates j.
+The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). It leaves E,
+the Rademacher complexity of the attention class {X -> s e_j^T X^T softmax(X W_QK^T x_cls)}, with
+signs s and coordinates j.
 """
 
 import math
@@ -30,7 +29,7 @@ from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 
 @dataclass(frozen=True, kw_only=True)
 class OuterNorms:
-    """The norms of all matrices except W_QK, which gives the attention weights.
+    """The norms of all matrices except W_QK.
 
     Attributes:
         B_w: ||w||_1, the l_1 norm of the read-out.
@@ -47,7 +46,6 @@ class OuterNorms:
     odd: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse norms that are negative or not finite."""
         for name in ("B_w", "B_Wc", "B_Wv", "L_sigma"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise Refused(
@@ -71,10 +69,9 @@ def attention_lipschitz(
 ) -> Any:
     """Compute softmax_constant B_inf B_x, the Lipschitz constant of the attention in W x_cls.
 
-    For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most the computed constant
-    times ||(W - What) x_cls||_2. Tokens have l_2 norm at most B_x, and entries of absolute value at
-    most B_inf. The paper uses `softmax_constant` 2 and B_inf = B_x; in fact the constant 1 is
-    enough.
+    For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most this constant times ||(W -
+    What) x_cls||_2. Tokens have l_2 norm at most B_x, and entries of absolute value at most B_inf.
+    The paper uses `softmax_constant` 2 and B_inf = B_x; the constant 1 is enough.
     """
     return softmax_constant * (B_x if B_inf is None else B_inf) * B_x
 
@@ -91,9 +88,8 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    The summand a = sqrt(ln 2d / m) of the bound comes from the 2d choices of a sign and a
-    coordinate. The summand b = `attention_lipschitz` sqrt(C / m) of the bound comes from the cover
-    of W_QK. The third value of the result, `range`, is the bound B_inf on the class.
+    Here a = sqrt(ln 2d / m) comes from the 2d choices of a sign and a coordinate, b =
+    `attention_lipschitz` sqrt(C / m) from the cover of W_QK, and range is B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -114,8 +110,7 @@ def attention_expectation_corrected(
 ) -> Values | Array:
     """Compute the corrected bound on E in closed form, without the constant c of Dudley's integral.
 
-    The result is at most B_inf. The number E is the Rademacher complexity of the attention class. E
-    is at most 12 times the computed value (`dudley.CERTIFIED`).
+    The complexity E of the attention class is at most 12 times the result, which is at most B_inf.
     """
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
 
@@ -125,9 +120,7 @@ def attention_expectation(
 ) -> Values | Array:
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
-    If the minimiser delta is not in (0, B_x), the computed expression can be negative or NaN
-    (erratum E5). Earlier versions of the library gave this name to
-    `attention_expectation_corrected`.
+    The value can be negative or NaN if the minimiser delta is not in (0, B_x) (erratum E5).
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -138,9 +131,8 @@ def theorem_4_1(
 ) -> Values | Array:
     """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
-    The argument `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant,
-    which is 1 here. The value is not clipped and may be negative (erratum E5). Earlier versions
-    of the library gave this name to `theorem_4_1_corrected`.
+    The argument `product` is B = B_w B_Wc L_sigma B_Wv. The constant that the paper's O(.) hides is
+    1 here. The value may be negative (erratum E5).
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -157,7 +149,7 @@ def theorem_4_1_corrected(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> Values | Array:
-    """Compute 2 B min(B_inf, 12 E), the certified correction of Theorem 4.1 with every constant.
+    """Compute 2 B min(B_inf, 12 E), the proved correction of Theorem 4.1 with every constant.
 
     Here E is `attention_expectation_corrected`, and `product` is B = B_w B_Wc L_sigma B_Wv.
     The arguments `softmax_constant=1.0` and B_inf = max |X_tj| make the bound smaller.
@@ -174,8 +166,6 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """Compute Corollary 4.1.1's printed alpha, B_QK sqrt(2 ln(2 d^2 + 1)).
 
     The printed alpha is too small by the factor sqrt 2 (erratum E7).
-
-    Earlier versions of the library gave this name to `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
@@ -224,10 +214,9 @@ def corollary(
 ) -> Values | Array:
     """Compute the bound of Corollaries 4.1.1, D.0.1 and D.0.2, with the constant 1 for O(.).
 
-    The bound is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each of
-    the three corollaries has its own formula for alpha. Here r = sqrt m. If `exact_argument` is
-    true, r = sqrt m - sqrt ln 2d, as in the proof. The function does not clip the bound at the
-    largest output of the class.
+    The bound is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each
+    corollary has its own formula for alpha. Here r = sqrt m, or sqrt m - sqrt ln 2d, as in the
+    proof, if `exact_argument` is true. The bound may exceed the largest output of the class.
     """
     xp = array_module(product, B_x, alpha, m, d)
     product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))
@@ -240,10 +229,8 @@ def corollary(
 def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:
     """Return epsilon -> ln 2d + ln N(epsilon / factor), the log size of Appendix C's cover S.
 
-    The term ln 2d is the logarithm of the number of signs and coordinates. `map_covering` is the
-    log size of a cover of x -> W_QK^T x at the CLS tokens in l_2. The outputs f_W and f_What differ
-    by at most `factor` (`attention_lipschitz`) times ||(W - What) x_cls||, the distance of the two
-    maps at the CLS token.
+    There are 2d choices of a sign and a coordinate. `map_covering` is ln N, the log size of a cover
+    of x -> W_QK^T x at the CLS tokens in l_2. `factor` is `attention_lipschitz`.
 
     Raises:
         Refused: if `factor` is not positive.
@@ -267,15 +254,14 @@ def attention_bound(
     softmax_constant: float = 1.0,
     residual: float | None = None,
 ) -> float:
-    """Compute the smallest of this library's certified bounds on E.
+    """Compute the smallest proved bound on E, the Rademacher complexity of the attention class.
 
-    The argument is a cover of x -> W_QK^T x. E is the Rademacher complexity of the attention class.
+    `map_covering` is the log size of a cover of x -> W_QK^T x.
 
     The bound is the minimum of the range B_inf and three bounds: 12 times Dudley's minimum,
     chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W - f_0| (see
-    `residual_range`), the minimum includes a further bound. This bound adds Massart's bound for
-    uniform attention f_0 to the least of the three bounds for f_W - f_0. All constants are
-    explicit; no O(.) hides any of them.
+    `residual_range`), another bound is Massart's bound for uniform attention f_0 plus the least of
+    the three bounds for f_W - f_0.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.
@@ -300,8 +286,7 @@ def attention_bound(
 def residual_range(B_inf: ArrayLike, B_x: ArrayLike, B_u: ArrayLike, /) -> Any:
     """Compute 2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
 
-    The function f_0 is attention with W_QK = 0, which has equal weights on all tokens. If the
-    arguments are floats, the result is a Python float.
+    The function f_0 is attention with W_QK = 0, which has equal weights on all tokens.
     """
     half: Any = B_x * B_u / 2.0
     return 2.0 * B_inf * (jnp.tanh(half) if isinstance(half, jax.Array) else math.tanh(half))
@@ -322,9 +307,7 @@ def single_layer_bound(
 ) -> float:
     """Bound the complexity of a single layer with H heads of equal norms (Section 4.2).
 
-    The bound is H (the number of heads) times the bound of one head. If all heads have equal norm
-    bounds, the complexity itself is H times the complexity of one head. The bound is certified and
-    at most the trivial value H B_w B_Wc L_sigma B_Wv B_inf.
+    The bound is H times the bound of one head, and at most H B_w B_Wc L_sigma B_Wv B_inf.
 
     Raises:
         Refused: if m < 1, heads < 1 or a norm is negative or not finite.

@@ -1,9 +1,8 @@
 """The sparse majority task of Section 6: bits, a hidden set of indices, embedded tokens.
 
 A sequence of T bits has label 1 if more than half of its bits at the hidden indices I are 1. The
-task embeds the bits 0 and 1 as two orthogonal vectors. The task then appends a [CLS] token and adds
-a positional code to all T + 1 tokens. The options of the data include both the paper's description
-and the variants in its public code.
+bits 0 and 1 become two orthogonal vectors. A [CLS] token follows, and all T + 1 tokens get a
+positional code.
 """
 
 from dataclasses import dataclass
@@ -21,14 +20,12 @@ class Embedding:
     """The map from bits to tokens.
 
     Attributes:
-        d: the dimension of a token.
-        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the public code does.
-            The symbol vectors' l_2 norms are then near 0.15; the positional code's norm is 39 times
-            as large. "l2" gives the symbol vectors the l_2 norm 1.
+        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the public code does
+            (l_2 norms near 0.15). "l2" gives them the l_2 norm 1.
         symbol_scale: the factor that multiplies the symbol vectors.
         position_scale: the factor that multiplies the positional code.
-        position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, which is an error of the
-            public code. The embedding "vaswani" has the exponent (i - 1) / d of Vaswani et al.
+        position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, as the public code has by
+            mistake. "vaswani" has the exponent (i - 1) / d of Vaswani et al.
     """
 
     d: int = 64
@@ -72,7 +69,7 @@ def positional_code(length: int, d: int, /, *, kind: str = "code") -> Float[Arra
 def draw_symbols(key: Array, embedding: Embedding, /) -> Float[Array, "3 d"]:
     """Draw three orthogonal vectors for 0, 1 and [CLS].
 
-    Entries are uniform; Gram-Schmidt makes the vectors orthogonal; then each is normalised.
+    The vectors have uniform entries before Gram-Schmidt and normalisation.
 
     Raises:
         Refused: if d < 3 or `symbols` is neither "l1" nor "l2".

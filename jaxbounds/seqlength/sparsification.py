@@ -1,11 +1,10 @@
 """Maurey's sparsification (Lemma 3.1), made deterministic so that it always succeeds.
 
 The module approximates f = sum_i a_i V_i by (scale/k) sum_i k_i V_i with whole numbers k_i. Here
-a_i >= 0 and gamma = sum a_i <= 1. Choose a random vector: V_i with probability a_i, and zero with
-probability 1 - gamma. The average of k such random choices has mean f and variance (sum_i
-a_i ||V_i||^2 - ||f||^2) / k <= (gamma b^2 - ||f||^2) / k. The module replaces each random choice by
-the choice with the least conditional expectation of the error. The final error is at most the
-average error.
+a_i >= 0 and gamma = sum a_i <= 1. Draw k times: V_i with probability a_i, and zero with probability
+1 - gamma. The average has mean f and variance (sum_i a_i ||V_i||^2 - ||f||^2) / k <= (gamma b^2 -
+||f||^2) / k. The module replaces each draw by the choice with the least conditional expectation of
+the error, so the final error is at most the average error.
 """
 
 import math
@@ -61,7 +60,7 @@ def sparsify(
     Args:
         vectors: the vectors V_i, as rows.
         weights: the numbers a_i >= 0; their sum gamma is at most 1.
-        k: the number k of random choices.
+        k: the number of choices.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
         use_all: whether each of the k choices takes a vector, and never the zero vector; the
             approximation is then (s gamma/k) sum k_i V_i.
@@ -114,8 +113,7 @@ def best_squared_error(
 ) -> Scalar:
     """Minimise ||f - (scale/k) sum k_i V_i||^2 over all whole k_i >= 0 with sum k_i <= k.
 
-    If `use_all` is true, the sum of the k_i equals k, and the approximation has the extra factor
-    gamma, as in `sparsify`.
+    `use_all` has the meaning that it has in `sparsify`.
 
     Raises:
         Refused: if there are more than 200000 choices.
@@ -131,8 +129,8 @@ def best_squared_error(
 def maurey(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
     """Compute the printed bound of Lemma 3.1, (gamma^2 b^2 - ||f||^2) / k.
 
-    The bound is false for gamma < 1 (erratum E1). The printed bound is true for (gamma/k) sum k_i
-    V_i with sum k_i = k.
+    The bound is false for gamma < 1 (erratum E1). It is true for (gamma/k) sum k_i V_i with sum k_i
+    = k.
     """
     return (jnp.asarray(gamma) ** 2 * jnp.asarray(b) ** 2 - jnp.sum(f**2)) / k
 

@@ -38,10 +38,9 @@ def trend(
     """Compute the slope of the mean or maximum over runs, and its permutation p-value.
 
     Args:
-        x: the value of x (for example T or ln T) for each row of `values`.
-        values: the measured values of all runs; each row contains the runs at one x.
-        keep: a mask of the runs that count. The function ignores all other runs, and it omits a row
-            in which no run counts.
+        x: the abscissa of each row of `values`, for example T or ln T.
+        values: the measured values; each row contains the runs at one x.
+        keep: a mask of the runs that count; a row without such runs is omitted.
         kind: the summary of the runs of one row, "mean" or "max".
         permutations: the number of permutations; the p-value is at least 1 / (permutations + 1).
         seed: the seed of the permutations.

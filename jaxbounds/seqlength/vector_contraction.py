@@ -47,10 +47,8 @@ from jaxbounds.seqlength.multi_layer import Terms
 def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """Compute 2 sum_s Rad(F_s), a bound on the cross entropy's Rademacher complexity.
 
-    The factor 2 is the product of Maurer's factor sqrt 2 and the l_2 Lipschitz constant sqrt 2 of
-    the cross entropy. The sum over s runs over the last axis of the argument. The argument contains
-    the complexities on the sample itself; the bound holds for any K. All constants are explicit; no
-    O(.) hides any of them.
+    The sum over s runs over the last axis of the argument, which contains the complexities on the
+    sample itself.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -59,8 +57,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
     """Compute floor(4 m R^2 / margin^2), a bound on the number of points shattered with `margin`.
 
-    The bound on the number of shattered points is infinite for margin <= R. The argument R bounds
-    the Rademacher complexity on every sample of m points; a sample may repeat a point.
+    The bound is infinite for margin <= R. The argument R bounds the Rademacher complexity on every
+    sample of m points, repeated points included.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)
@@ -71,8 +69,7 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
     The result bounds the log size of a 2-separated set, with b = `levels` and d = `shattered`. Step
     2 of the module's docstring defines y. The result is 0 if b <= 2 or d = 0, and infinite if d is
-    infinite. For d above 1000, the function uses the upper bound (e n (b-2) / d)^d on the sum over
-    i.
+    infinite. For d above 1000, y is replaced by its upper bound (e n (b-2) / d)^d.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)
@@ -108,10 +105,9 @@ def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
 def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
     """Compute the sqrt(K) bound of Theorem 5.1 with every constant.
 
-    The log size of the cover of the loss is K times `scalar_entropy`, and Dudley's integral of this
-    log size gives the bound. The value is at most 2 B, because the loss differs from ln K by at
-    most 2 B. The bound of Theorem 5.1 has the order sqrt(K) R log^2(m). `theorem_5_1_l2` is smaller
-    unless K is very large. The value is certified, and all constants are explicit.
+    The loss has a cover of log size K times `scalar_entropy`, and Dudley's integral gives the
+    bound. It has the order sqrt(K) R log^2(m). It is at most 2 B, because the loss differs from ln
+    K by at most 2 B. `theorem_5_1_l2` is smaller unless K is very large.
 
     Args:
         R: the largest Rademacher complexity of a class F_s of scores on any m points.
@@ -131,11 +127,9 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of Theorem 4.2 for the cross entropy of K scores.
 
-    The list for K scores contains K covers of w. Every beta_i in the list is twice as large as for
-    one score. The proof uses the inequality |CE(W g) - CE(What ghat)| <= 2 max_s (|(w_s - what_s)^T
-    ghat| + ||w_s|| ||g - ghat||). Theorem 4.2 with these pairs gives a bound without Theorem 5.1's
-    factor sqrt(K) and without its logarithms. The number K multiplies only the term of the read-out
-    w.
+    The read-out w has K covers, and every beta_i doubles. The proof uses the inequality |CE(W g) -
+    CE(What ghat)| <= 2 max_s (|(w_s - what_s)^T ghat| + ||w_s|| ||g - ghat||). Theorem 4.2 with
+    these pairs gives a bound without Theorem 5.1's factor sqrt(K) and logarithms.
 
     Raises:
         Refused: if K < 2.

@@ -10,9 +10,8 @@ from jaxbounds.smapprox.circuits import Circuit, layered
 def from_aiger(text: str, /) -> Circuit:
     """Build the layered circuit that an ASCII AIGER file describes.
 
-    A literal 2v is the variable v, and a literal 2v+1 is the negation of v. The literals 0 and 1
-    are the constants false and true. The function builds the two constants from the first input x,
-    as x & ~x and the negation of x & ~x.
+    A literal 2v is the variable v, and 2v+1 is its negation. The literals 0 and 1 are false and
+    true, which the circuit computes as x & ~x and its negation.
 
     Raises:
         Refused: if the file is malformed, has latches, no inputs or no outputs.

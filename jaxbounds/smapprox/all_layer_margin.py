@@ -1,9 +1,7 @@
 """The all-layer margin in parameter space (2.1), its ramp loss (2.2), and its closed forms.
 
 The margin rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with
-(y - 0.5) F(x, theta + delta) <= 0. The all-layer margins of some simple functions in this module
-have closed forms. For networks without a closed form, the module `attack` computes upper estimates,
-and the module `certified` computes lower bounds.
+(y - 0.5) F(x, theta + delta) <= 0. This module holds closed forms for simple functions F.
 """
 
 import jax.numpy as jnp
@@ -44,9 +42,8 @@ def balls_margin(
 ) -> Float[Array, ""]:
     """Compute the margin of a model F that errs exactly on a union of balls of parameters.
 
-    The margin is min_k (|theta - c_k| - r_k), or 0 if theta is inside a ball. Definition (2.1) says
-    that the margin is the distance to the parameters at which F errs. For every closed set of wrong
-    parameters, unions of balls converge to this set. A statement that holds for unions of balls at
+    The margin is min_k (|theta - c_k| - r_k), or 0 if theta is inside a ball. Unions of balls
+    converge to every closed set of wrong parameters. A statement that holds for unions of balls at
     every p and k therefore holds for every F.
     """
     distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
@@ -56,9 +53,8 @@ def balls_margin(
 def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
     """Compute sqrt(d) (1 - 2^(-1/d)), the margin of F(x) = w_d ... w_1 x - 0.5 (Claim 3.5).
 
-    The margin is computed for the weights w_i = 1, at the input x = 1 with label y = 1. The
-    smallest perturbation that changes the sign of F changes every factor w_i by the same amount.
-    The margin is at most ln 2 / sqrt(d).
+    The weights are w_i = 1, the input is x = 1 and the label y = 1. The smallest perturbation that
+    changes the sign of F changes every factor by the same amount.
     """
     d = jnp.asarray(depth, float)
     return jnp.sqrt(d) * -jnp.expm1(-jnp.log(2.0) / d)
@@ -67,7 +63,7 @@ def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
 def head_margin(last: Float[Array, "w"], label: Float[Array, ""], /) -> Float[Array, ""]:
     """Compute the margin of the head z -> 2 z_1 - 1 alone: 1/sqrt(2) if z_1 = 1, and 1 if z_1 = 0.
 
-    No margin of a compiled circuit exceeds the margin of the head alone.
+    No margin of a compiled circuit is larger.
     """
     return linear_margin(
         jnp.zeros_like(last).at[0].set(2.0), jnp.asarray(-1.0, last.dtype), last, label

@@ -1,8 +1,7 @@
 """Two alternatives of Section 3 with constants: bounds by VC dimension and by products of norms.
 
-Both bounds are known from the literature. The bound by VC dimension depends on the number of
-parameters. The bound by norms depends on the product of the layers' norms, and this product grows
-with the depth.
+The first bound depends on the number of parameters, the second on the product of the layers' norms,
+which grows with the depth.
 """
 
 import math
@@ -21,11 +20,9 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     """Bound the log of the number of sign patterns that ReLU networks have on n inputs.
 
     The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
-    parameters of the layers 1 .. i. k_i counts the units of layer i, the output included. Consider
-    a region of parameters in which all units of earlier layers keep their signs. In this region of
-    the parameter space, the units of layer i are n k_i polynomials of degree i in W_i variables
-    (Warren; Bartlett et al. 2019, Theorem 6). All constants are explicit; no O(.) hides any of
-    them.
+    parameters of the layers 1 .. i, and k_i the units of layer i, the output included. Where all
+    units of earlier layers keep their signs, the units of layer i are n k_i polynomials of degree i
+    in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
 
     Args:
         parameters: for each layer, the number of parameters of this layer alone.
@@ -55,9 +52,8 @@ def vc_sample_complexity_explicit(
     The risk bound holds with probability 1 - delta.
 
     The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
-    1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.
-    The function `sign_patterns_log_bound` bounds the logarithm of Pi. All constants are explicit;
-    no O(.) hides any of them.
+    1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs
+    (`sign_patterns_log_bound`).
     """
 
     def excess(log_n: float) -> float:
@@ -84,10 +80,9 @@ def norm_product_log_samples(
     """Return log n for the sample size n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon.
 
     The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
-    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function includes a layer's
-    bias b in the layer's weight matrix, as [W b; 0 1]. The inputs of the network are (x, 1), with
-    norm at most `radius`. The function returns log n because n itself would overflow. All constants
-    are explicit; no O(.) hides any of them.
+    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. A layer's bias b enters its
+    weight matrix, as [W b; 0 1]. The inputs (x, 1) have norm at most `radius`. The number n itself
+    would overflow.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

@@ -1,11 +1,9 @@
 """Upper estimates of the all-layer margin: perturbations that flip the network's decision.
 
-A compiled network has zero gradients almost everywhere, because rounding saturates. The search
-therefore uses straight-through gradients, restricted to blocks of parameters, and refines on the
-decision boundary. The search evaluates every perturbation that it finds again, on the network
-without surrogate derivatives. The result of an attack is an upper estimate of the margin; typical
-estimates are two to four times too large. The perturbations found for one depth of network are good
-starts for other depths.
+Rounding gives a compiled network zero gradients almost everywhere. The search therefore uses
+straight-through gradients, restricted to blocks of parameters. It evaluates every perturbation
+again on the network without surrogate derivatives. Typical estimates are two to four times too
+large.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,15 +19,13 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.ground.exceptions import Refused
 
 PROBES = (1.0, 0.7, 0.4)
-"""The search tries the radii in this list before the bisection of a ray.
-
-The attack tries multiples of the smallest known radius that flips the decision.
-"""
+"""The multiples of the smallest known radius that the search tries in each direction before it
+bisects."""
 BISECTIONS = 24
-"""The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
+"""The number of bisections in each direction; a larger number gives a more exact radius."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""A refinement of a perturbation tries steps of these lengths, as fractions of the distance to the
-linearised decision boundary."""
+"""The lengths of a refinement's steps, as fractions of the distance to the linearised decision
+boundary."""
 
 
 class UpperEstimate(NamedTuple):
@@ -39,9 +35,8 @@ class UpperEstimate(NamedTuple):
         radius: the norm of the perturbation, an upper estimate of the all-layer margin; inf if no
             perturbation was found.
         perturbation: the perturbation, a pytree with the structure of the parameters.
-        signed_output: the value (2y - 1) F at the perturbed parameters, computed again without
-            surrogates; it is not positive.
-        evaluations: the number of rays (directions of perturbation) that were tried.
+        signed_output: the value (2y - 1) F <= 0 at the perturbed parameters, without surrogates.
+        evaluations: the number of directions of perturbation that were tried.
     """
 
     radius: float
@@ -51,15 +46,13 @@ class UpperEstimate(NamedTuple):
 
 
 class OnRay(NamedTuple):
-    """The result of the search on one ray, that is along one direction of perturbations.
+    """The result of the search along one direction of perturbations.
 
     Attributes:
-        radius: the smallest radius at which a tried perturbation flips the decision; inf if none
-            flips the decision.
-        perturbation: the perturbation with norm `radius`, as a flat array; it is zero if no tried
-            perturbation changes the output's sign.
-        signed_output: the signed output at this perturbation, or at the first tried perturbation if
-            no tried perturbation flips the decision.
+        radius: the least tried norm that flips the decision; inf if none does.
+        perturbation: the perturbation with norm `radius`, as a flat array, or zero.
+        signed_output: the value (2y - 1) F at this perturbation, or at the first tried perturbation
+            if none flips the decision.
     """
 
     radius: Float[Array, ""]
@@ -74,11 +67,10 @@ def along_ray(
     best: Float[Array, ""],
     /,
 ) -> OnRay:
-    """Test perturbations along a ray at radii up to `best`.
+    """Try norms up to `best` along a direction, and bisect below the least that flips the decision.
 
-    Then bisect below the least radius that flips the decision. The network's decision may flip more
-    than once along a ray of perturbations, so the function tests several points of the ray. A
-    single loop does both the probing and the bisection, so JAX compiles the network only once.
+    The decision may flip more than once along the direction. A single loop does both searches, so
+    JAX compiles the network only once.
     """
     unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     probes = best * jnp.array(PROBES, theta.dtype)
@@ -111,11 +103,10 @@ def try_rays(
     largest: float,
     /,
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
-    """Return the smallest radius at which a perturbation along a ray flips the decision.
+    """Return the least norm, over directions, of a perturbation that flips the decision.
 
-    Return also this perturbation and the ray's index. The function is pure, and its parameters are
-    a flat array. The third result is the index of the ray on which the perturbation lies. If no ray
-    flips the decision within `largest`, the radius is inf, the perturbation zero and the index -1.
+    Return also this perturbation, as a flat array, and the direction's index. If no perturbation of
+    norm at most `largest` flips the decision, the results are inf, zero and -1.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
@@ -171,18 +162,15 @@ def margin_upper(
         surrogate: a function with the values of `signed_output`, whose derivatives are surrogates
             that do not vanish (straight-through).
         params: the parameters theta, preferably in float64.
-        blocks: masks: pytrees of 0/1 arrays with the structure of `params`. For each mask, the
-            search tries one ray. The ray has the direction of the surrogate's gradient times the
-            mask.
+        blocks: pytrees of 0/1 arrays with the structure of `params`. For each, the search tries the
+            direction of the surrogate's gradient times these arrays.
         data: further arguments of `signed_output` and `surrogate`, for example an input and its
             label.
-        starts: further perturbations to try, for example the perturbations that a search found at
-            other depths. The search tries the perturbations `starts` after the blocks of
-            parameters.
-        refinements: the number of refinements, which move along the decision boundary from the best
-            perturbation.
+        starts: further perturbations to try after `blocks`, for example those found at other
+            depths.
+        refinements: the number of moves along the decision boundary from the best perturbation.
         largest: the largest norm of a perturbation that the search tries.
-        tried: a function that is called after each ray.
+        tried: a function that the search calls after each direction.
 
     Raises:
         Refused: if the network already errs at `params`, where the margin is 0.
@@ -246,8 +234,8 @@ def recertify(
 ) -> float:
     """Return the norm at which another network's perturbation flips this network's decision.
 
-    The function scales the perturbation that it has found, up to twice the perturbation's norm. If
-    no tried scale flips the network's decision, the result is inf.
+    The function tries multiples of the perturbation, up to twice its norm. The result is inf if
+    none flips the decision.
     """
     delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)

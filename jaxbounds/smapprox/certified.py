@@ -1,9 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit; no O(.) hides any of them. The Lipschitz constants come from measured
-spectral norms of the weights, and from measured norms of the states on the given inputs. The
-paper's Lipschitz constants hold near theta. The constants in this module hold at all parameters at
-distance at most r (the trust radius) from theta. The bound is the maximum over the trust radius r.
+The Lipschitz constants come from spectral norms of the weights, and from norms of the states on the
+given inputs. The paper's Lipschitz constants hold near theta; these hold at all parameters at
+distance at most r (the trust radius) from theta. The bound is the maximum over r.
 """
 
 import math
@@ -22,8 +21,8 @@ class NiceConstants(NamedTuple):
     """The constants of Conditions D.3 and D.4, on a ball of radius `trust` around the parameters.
 
     Attributes:
-        kappa_theta: the Lipschitz constant of layer f_i, i >= 1, in its parameters theta_i. It is
-            relative to max(|h|, 1), where h is the layer's input.
+        kappa_theta: the Lipschitz constant of layer f_i, i >= 1, in its parameters theta_i,
+            relative to max(|h|, 1) for the input h.
         kappa_xi: the Lipschitz constant of the correction functions in their parameters, relative
             to max(|h|, 1).
         mu: the Lipschitz constant of the layer f_i in its input h, at perturbed parameters theta_i.
@@ -50,10 +49,7 @@ def theorem_d6(c: NiceConstants, /) -> float:
 
 
 def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
-    """Return the nine terms of Theorem D.6's minimum, as a dictionary from formulas to values.
-
-    Three of the nine terms are never the minimum, because lambda >= 1 > sigma_zeta.
-    """
+    """Return the nine terms of Theorem D.6's minimum, as a dictionary from formulas to values."""
     return {
         "lambda/mu_0": c.norm / c.mu_0,
         "sigma_zeta/mu_0": c.sigma_zeta / c.mu_0,
@@ -84,7 +80,7 @@ class Radii(NamedTuple):
 def perturbation_radii(c: NiceConstants, /) -> Radii:
     """Compute the right sides of (D.6), (D.7) and (D.8).
 
-    The least of the three right sides is Theorem D.6's bound.
+    The least of the three is Theorem D.6's bound.
     """
     t = theorem_d6_terms(c)
     part = lambda *names: min(t[name] for name in names)
@@ -103,10 +99,9 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 def without_halvings(c: NiceConstants, /) -> float:
     """Compute a larger bound than Theorem D.6, without the factors 1/2 of the theorem's proof.
 
-    A perturbation of a layer's parameters causes the error E2 <= kappa_theta lambda r. The
-    correction before this layer is also perturbed, and causes the error E1 <= mu kappa_xi (lambda +
-    sigma_zeta) r. The sum of the errors E1 and E2 must stay below sigma_zeta. The error of the
-    first layer alone must stay below sigma_zeta too.
+    A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
+    it causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. E1 + E2 must stay below
+    sigma_zeta, and so must the error of the first layer.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -116,9 +111,9 @@ def without_halvings(c: NiceConstants, /) -> float:
 def joint_budget(c: NiceConstants, /) -> float:
     """Compute a larger bound than `without_halvings` does.
 
-    This bound uses one joint norm for theta_i and xi_{i-1}. The perturbations of theta_i and
-    xi_{i-1} are parts of a single perturbation, so their squared norms add up. The bound therefore
-    adds the squares of the errors E1 and E2 that `without_halvings` describes.
+    The perturbations of theta_i and xi_{i-1} are parts of one perturbation, so their squared norms
+    add up. The bound therefore adds the squares of the factors of r in E1 and E2 of
+    `without_halvings`.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -129,8 +124,7 @@ def joint_budget(c: NiceConstants, /) -> float:
 def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array, ""]:
     """Compute |tau_i(delta)|, the norm of the parameters that one layer reads (Definition D.5).
 
-    The norm of the parameters of each layer is at most |delta|, even if several layers read one
-    parameter (Lemma D.9).
+    The norm is at most |delta|, even if several layers read one parameter (Lemma D.9).
 
     Raises:
         Refused: if the layer reads a parameter twice, because the norm could then exceed |delta|.
@@ -146,10 +140,7 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
 def best_over_trust(
     bound: Callable[[NiceConstants], float], constants: Callable[[float], NiceConstants], /
 ) -> float:
-    """Return the largest of the bounds for trust radii on a grid from 1e-5 to 1.
-
-    The bound with any trust radius is valid, so the largest of these bounds is valid too.
-    """
+    """Return the largest of the bounds for trust radii on a grid from 1e-5 to 1."""
     return max(bound(constants(float(r))) for r in np.geomspace(1e-5, 1.0, 241))
 
 
@@ -160,13 +151,8 @@ def circuit_constants(
 
     Here f_i is the two ReLU layers of Lemma B.1, f_q is the head, and zeta_i is the correction
     after f_i. A layer f = f_i satisfies f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2
-    with a = relu(W1 h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| +
-    r |(h,1)|)^2 + 1), where r is the trust radius.
-
-    Args:
-        params: the parameters of a corrected circuit from `feedforward.compile_circuit`.
-        states: all hidden states on each input, in the order of the layers.
-        correction: the correction of the circuit.
+    with a = relu(W1 h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r
+    |(h,1)|)^2 + 1), where r is the trust radius.
 
     Raises:
         Refused: if no corrected network has this depth.

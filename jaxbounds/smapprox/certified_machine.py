@@ -1,10 +1,9 @@
 """A certified lower bound on the all-layer margin of a compiled Turing machine (Theorem 4.1).
 
 Condition D.3 fails for hard-max layers with ties, because a perturbation can decide the tie for
-either key, and then the output jumps. This module bounds only the distance that Lemma D.8 uses. The
-distance lies between the perturbed layer's output at a nearby input and the exact layer's output at
-the exact input. A perturbation that decides a tie does not change the bounded distance, because
-tied keys have equal values at the exact input.
+either key, and then the output jumps. Lemma D.8 needs less: the distance of the perturbed layer's
+output at a nearby input from the exact output at the exact input. A decided tie does not change
+this distance, because tied keys have equal values at the exact input.
 """
 
 import math
@@ -19,17 +18,15 @@ from jaxbounds.smapprox.correction import Correction
 
 
 class LayerNorms(NamedTuple):
-    """The norms of a layer of a compiled network that the layer's margin bound uses.
+    """The norms of one layer's weights.
 
     Attributes:
         content: the spectral norm of W1.
         decoder_value: the spectral norm of the decoder's value map.
         encoder_value: the spectral norm of the encoder's value map.
         query: the largest spectral norm of the query and key maps.
-        decoder_null: the norm of the decoder's null key.
-        encoder_null: the norm of the encoder's null key.
-        attends: whether the layer uses any attention. In a layer without attention, all keys have
-            equal scores and the value zero, so the choice of the key has no effect.
+        attends: whether the layer uses any attention. If not, all keys have equal scores and the
+            value zero.
     """
 
     content: float
@@ -65,9 +62,8 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    At most four one-hot groups of a `Layout` are nonzero at once. If fewer one-hot groups are
-    nonzero, at most three coordinates of the group scr4 may equal 1. The groups of coordinates
-    pos1, pos2, pos3 and scr3 have w_pos bits each.
+    At most four one-hot groups of a `Layout` are nonzero at once, or fewer and three coordinates of
+    scr4. The groups pos1, pos2, pos3 and scr3 have w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 
@@ -75,14 +71,11 @@ def state_norm(bits: float, /) -> float:
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
     """Compute the smallest slack (right side minus left side) over the conditions of one layer.
 
-    The perturbation of the parameters has a norm of at most r.
-
-    If the slack is not negative, the layer tolerates the perturbation. The number eta
-    (`state_error`) bounds the error of a corrected state whose correction is perturbed. The numbers
-    K and mu are the layer's Lipschitz constants in its parameters and in its state. The layer's
-    output error K r + mu eta must stay within the correction's radius. Two different attention
-    scores in a decoder or an encoder differ by at least 1, and a perturbation must not change their
-    order.
+    A layer tolerates a perturbation of norm r if the slack is not negative. One condition is that
+    the error K r + mu eta of the layer's output stays within the correction's radius. Here eta =
+    `state_error`, and K and mu are the layer's Lipschitz constants in its parameters and in its
+    state. Another is that no attention scores change their order; different scores differ by at
+    least 1.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)
@@ -133,18 +126,16 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 
 
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
-    """Bound `layer_norms` of two kinds of layers: layers that compute, and layers that attend.
+    """Bound `layer_norms` of the layers that compute, and of the layers that attend.
 
     The machine is compiled with the lookahead adder and has k states, the compiler's own state
-    included. The squared norm |W1|^2 is at most the largest row sum times the largest column sum
-    of |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1
-    in the layer that computes the carries of the addition. For the halves of the XOR, the largest
-    row sum and the largest column sum are 3. In all layers except these, the row sums and column
-    sums of |W1| are smaller. Layers with attention do not use their feed-forward part, except for
-    copying coordinates. In the layers with attention, the query and key matrices are twice a
-    partial permutation; the value matrices are a partial permutation. The null keys have norms of
-    at most 2 w_pos - 1 in the decoder and w_pos - 1 in the encoder. All constants are explicit; no
-    O(.) hides any of them.
+    included. The squared norm |W1|^2 is at most the largest row sum times the largest column sum of
+    |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1 in
+    the layer that computes the carries of the addition. For the halves of the XOR, the largest row
+    sum and the largest column sum are 3. Other layers have smaller sums. In layers with attention,
+    W1 copies coordinates, the query and key matrices are twice a partial permutation, and the value
+    matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in the
+    decoder and w_pos - 1 in the encoder.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -156,9 +147,7 @@ def machine_margin_by_counts(
 ) -> float:
     """Compute `machine_margin_lower` from the numbers of states, symbols and bits alone.
 
-    The result holds for every machine with these numbers. The function `norms_by_counts` bounds the
-    norms of the layers. The weights of the head contain at most one entry of absolute value 1 for
-    each state of the machine. All constants are explicit; no O(.) hides any of them.
+    The result holds for every machine with these numbers.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)

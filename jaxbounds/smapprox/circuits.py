@@ -32,14 +32,13 @@ class Circuit:
 
     Attributes:
         inputs: the number m of input bits.
-        layers: the gates of each layer above the inputs; the last layer holds the outputs.
+        layers: the gates of each layer above the inputs; the last layer computes the outputs.
     """
 
     inputs: int
     layers: tuple[tuple[Gate, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuse an ill-formed circuit; the error lists every fault."""
         layers = tuple(tuple(Gate(op, tuple(parents)) for op, parents in g) for g in self.layers)
         object.__setattr__(self, "layers", layers)
         problems = []
@@ -218,13 +217,11 @@ def random_circuit(
 ) -> Circuit:
     """Draw a random layered circuit.
 
-    The fraction of inputs with output 1 lies in [balance, 1 - balance].
-
-    Most deep random circuits are constant. The function therefore draws circuits until the fraction
-    of inputs with output 1 lies in the interval.
+    The fraction of inputs with output 1 lies in [balance, 1 - balance]; most deep random circuits
+    are constant, so the function draws until a circuit fits.
 
     Raises:
-        Refused: if the fraction lies outside the interval for all of the first `tries` circuits.
+        Refused: if no circuit fits in `tries` draws.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
     x = all_inputs(inputs)

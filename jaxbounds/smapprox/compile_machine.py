@@ -39,17 +39,13 @@ class Compiled:
     """A Turing machine compiled to a network.
 
     Attributes:
-        machine: the compiled Turing machine.
         T: the number of simulated steps; the network makes T + 1 passes.
         layout: the layout, which names the coordinates of a hidden state.
-        layers: the layers in the order in which the network applies them, each with its name and
-            purpose.
         params: the weights as NumPy arrays in float64, for `transformer.run`.
         correction: the rounding after every layer, or None.
-        tape: the kind of tape, "two_way" or "one_way".
-        together: whether `compile_together` built the network. Machines that are built together
-            share one compiled run. The shared run may not depend on the coordinates of a single
-            machine.
+        tape: "two_way" or "one_way", as in `compile_machine`.
+        together: whether `compile_together` built the network; machines built together share one
+            compiled run.
     """
 
     machine: TuringMachine
@@ -70,7 +66,7 @@ class Compiled:
     def full(self) -> tuple[Segment, ...]:
         """The network as the paper defines it, with both attentions in every layer.
 
-        The all-layer margin is the margin of this full network.
+        The all-layer margin is that of this network.
         """
         return (Segment(0, self.depth, True, True),)
 
@@ -84,14 +80,10 @@ class Compiled:
 
     @cached_property
     def structure(self) -> Structure | None:
-        """The nonzero weights, as `look_up.run` needs them, or None.
-
-        The field is None if `structure.read` does not recognise the weights.
-        """
+        """The weights as `structure.read` recognises them for `look_up.run`, or None."""
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that decoder attention changes in layers `start` to `stop` - 1."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())
@@ -100,10 +92,9 @@ class Compiled:
 def position_bits(T: int, /, *, tape: str = "two_way") -> int:
     """Return a number w_pos >= 2 of bits that can distinguish all cells reachable in T steps.
 
-    On a two-way tape the network can reach the cells 1-T..1+T, and 2T + 1 consecutive integers need
-    ceil(log2(2T + 1)) bits. On a one-way tape the network can reach the cells 1..T+1. On a one-way
-    tape, cell T + 1 may share the code of cell 0, because the head never reaches cell 0. So the bit
-    length of T is a sufficient number of bits, also for the timesteps 1..T.
+    On a two-way tape the head can reach the cells 1-T..1+T, which need ceil(log2(2T + 1)) bits. On
+    a one-way tape it can reach the cells 1..T+1. Cell T + 1 may share the code of cell 0, which the
+    head never reaches, so the bit length of T suffices.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 
@@ -127,12 +118,11 @@ def compile_machine(
         adder: "ripple", the paper's adder, which adds bit by bit, or "lookahead", an adder of three
             layers.
         correction: the rounding after every layer; None gives the uncorrected network.
-        tape: A "two_way" tape computes exactly for cells of any sign. A "one_way" tape needs one
-            bit less for positions, and a machine that never goes left of cell 1 (the run checks
-            this condition).
+        tape: "two_way" allows cells of any sign. "one_way" needs one position bit less, and a
+            machine that never goes left of cell 1.
         bits: the number w_pos of position bits, in place of `position_bits(T)`. Too few bits make
             the simulation wrong.
-        padding: the number of extra coordinates with zero weights (over-parameterisation).
+        padding: the number of extra coordinates with zero weights.
 
     Raises:
         Refused: if T < 1, if there are fewer than 2 position bits, or if the adder or the tape is
@@ -188,10 +178,9 @@ def compile_together(
     adder: str = "lookahead",
     correction: Correction | None = DYADIC,
 ) -> list[Compiled]:
-    """Build several machines as networks of one shape; their runs share one compilation.
+    """Build several machines as networks of one shape, whose runs share one compilation.
 
-    The function pads narrower networks with zeros. For a machine with few symbols, the embedding
-    also has columns for symbols that never occur.
+    Zeros fill the weights of narrower networks and of missing symbols.
     """
     build = lambda machine, padding: compile_machine(
         machine, T, adder=adder, correction=correction, padding=padding

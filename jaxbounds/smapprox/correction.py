@@ -29,7 +29,6 @@ class Correction:
     slope: float
 
     def __post_init__(self) -> None:
-        """Refuse a slope so small that the rounding function would not shrink errors."""
         if not self.slope > 1:
             raise Refused(
                 f"slope={self.slope}, expected more than 1, so that rounding shrinks errors. Try "
@@ -48,10 +47,7 @@ class Correction:
 
     @property
     def radius(self) -> float:
-        """The radius sigma_zeta of Definition D.1: rounding removes errors up to this size.
-
-        Rounding removes an error that is smaller than the radius in every coordinate.
-        """
+        """The radius sigma_zeta of Definition D.1: rounding removes errors up to this size."""
         return self.low
 
     def __call__(self, z: Float[Array, "*s"], /) -> Float[Array, "*s"]:
@@ -62,8 +58,8 @@ class Correction:
     def weights(self, width: int, live: int, /) -> dict[str, np.ndarray]:
         """Return W2, b2, W3, b3 with zeta(h) = relu(W3 relu(W2 h + b2) + b3) on `live` coordinates.
 
-        The argument `live` is the number of coordinates that the correction rounds; the other
-        coordinates (padding) become zero. W2 has shape (2 width, width).
+        The correction rounds the first `live` coordinates; the others become zero. W2 has shape (2
+        width, width).
         """
         on = np.zeros(width)
         on[:live] = 1.0
@@ -77,9 +73,9 @@ class Correction:
     def parameter_lipschitz(self, r: float | Array, /) -> Any:
         """Compute Condition D.3's constant kappa_xi on a ball of radius r around the parameters.
 
-        In the following formulas, a is the hidden layer of the rounding network. Then zeta(h,
-        xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2. Here |a' -
-        a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
+        Let a be the hidden layer. Then zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with
+        |W3| = slope sqrt 2. Here |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r)
+        max(|h|, 1).
         """
         return (4.0 * self.slope**2 + 2.0 * (1.0 + r) ** 2 + 1.0) ** 0.5
 

@@ -14,10 +14,7 @@ class EncoderDecoder(nn.Module):
     """The Transformer of Section 4; each layer has encoder, decoder and cross attention.
 
     Attributes:
-        width: w, the dimension of a hidden state.
-        depth: D, the number of layers.
-        key_width: the width of queries and keys.
-        corrected: whether each layer ends with a correction (two ReLU layers that round the state).
+        corrected: whether each layer ends with two ReLU layers that round the state.
         attention: the rule, hard-max or softmax, that turns scores into attention weights.
     """
 
@@ -40,7 +37,7 @@ class EncoderDecoder(nn.Module):
         decoder_codes: Float[Array, "T2 w"],
         inverse_temperature: float | Float[Array, ""] = 1.0,
     ) -> Run:
-        """Make all T + 1 passes over one input (`transformer.run`)."""
+        """Compute F(x) in T + 1 passes over one input (`transformer.run`)."""
         w, k, D = self.width, self.key_width, self.depth
         shapes = {"Wq": (k, w), "bq": (k,), "Wk": (k, w), "bk": (k,), "K0": (k,)}
         shapes |= {"Wv": (w, w), "bv": (w,), "V0": (w,)}

@@ -19,10 +19,7 @@ from jaxbounds.smapprox.structure import LEAVES, Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
 
 CHUNK = 64
-"""The number of inputs that run at once; a larger number needs more memory and fewer chunks.
-
-The run stores T + 1 states per layer for each input.
-"""
+"""The number of inputs that run at once; a larger number needs more memory and fewer passes."""
 
 
 class Inputs(NamedTuple):
@@ -38,12 +35,12 @@ class Decoded(NamedTuple):
     """The outputs o_0 .. o_T of a network, decoded to the states of a machine and its tape.
 
     Attributes:
-        states: the index of the state z_i in the machine's states, from 0; -1 is the compiler's own
-            state.
+        states: the index of the state z_i in the machine's states, from 0; -1 is the start state
+            that the compiler adds.
         heads: the number l_i of the head's cell, modulo 2^w_pos.
         symbols: the index of a_i, the symbol under the head.
-        error: the largest distance between a coordinate of the network's output and the same
-            coordinate of the exact binary state.
+        error: the largest distance, over coordinates, of the network's output from the exact binary
+            state.
         decision: the output theta_cls . o_T: near 1 (accept), -1 (reject) or 0 (undecided).
     """
 
@@ -59,7 +56,7 @@ def encode(
 ) -> Inputs:
     """Encode words as inputs of the network, padded to the longest word (or to `length`).
 
-    The arrays are float64 NumPy arrays; `execute` casts them to the precision of the run.
+    The arrays are float64 NumPy arrays.
 
     Raises:
         Refused: if a word has an unknown symbol, if it is longer than T or `length`, or if the
@@ -147,28 +144,20 @@ def execute(
 ) -> Run:
     """Run the compiled machine on words, by look-ups if possible, else by the dense network.
 
-    A look-up replaces hard attention: it finds the position directly instead of scoring all keys.
-
-    The function runs compiled weights with hard attention by look-ups (`look_up.run`), in a time
-    linear in T. If a look-up cannot decide on a word, the function uses the dense network for the
-    word. The function uses the dense network also for other weights, for soft attention, and with
-    `record`. The look-ups are compiled once for each machine, T and padded length. The dense
-    network is compiled once for each shape of weights, T and padded length.
+    A look-up finds the key that hard attention chooses, without scores of all keys, in a time
+    linear in T. The dense network runs words on which a look-up cannot decide, weights that the
+    compiler did not set, soft attention, and runs with `record`.
 
     Args:
         compiled: the machine, compiled to a network.
-        words: the input words; the docstring of `encode` lists the words that are refused.
+        words: the input words, each with at most T symbols.
         precision: "float32" or "float64".
         attention: the attention rule, hard-max (the paper's) or softmax.
-        inverse_temperature: the inverse temperature of softmax attention; see
-            `softmax.inverse_temperature`.
+        inverse_temperature: the factor of the scores in softmax attention.
         record: whether to return also the hidden states, the scores and the attention weights.
-        params: weights that replace the compiled weights, for example perturbed weights. A run with
-            `record` or `params` computes both attentions in every layer, even attentions with zero
-            compiled weights.
+        params: weights that replace the compiled weights, for example perturbed weights.
         length: the length to which words are padded, so that batches share one compilation.
-        memory_limit: the largest number of bytes that a run may need; `memory_needed` computes the
-            need.
+        memory_limit: the largest number of bytes that a run may need.
 
     Raises:
         Refused: if the run would need more memory than `memory_limit`; the error comes before the
@@ -203,11 +192,7 @@ def execute(
 
 
 def decode(compiled: Compiled, result: Run, /) -> Decoded:
-    """Decode the outputs o_0 .. o_T to states, head positions and symbols.
-
-    The field `error` is the largest distance between the network's outputs and the exact binary
-    codes of the decoded states.
-    """
+    """Decode the outputs o_0 .. o_T to states, head positions and symbols."""
     layout, outputs = compiled.layout, np.asarray(result.outputs)
     part = lambda group: outputs[..., layout.groups[group].start : layout.groups[group].stop]
     states, symbols = part("st").argmax(-1), part("sym1").argmax(-1)
@@ -261,8 +246,8 @@ def decide(
 ) -> list[str]:
     """Decide each word by the network: "accept", "reject" or "undecided".
 
-    A word is undecided if the machine did not halt within T steps; a warning names these words.
-    The docstring of `execute` explains the arguments and lists the errors.
+    A word is undecided if the machine did not halt within T steps; a warning names these words. The
+    arguments and errors are those of `execute`.
     """
     outputs = execute(
         compiled,

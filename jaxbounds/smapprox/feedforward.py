@@ -42,7 +42,7 @@ def straight_through_feedforward(
     """Compute F_{w,d}(x, theta) with a surrogate derivative: every ReLU has the derivative one.
 
     In corrected networks, the rounding function as a whole gets derivative one, because the
-    derivatives of its own two ReLUs would cancel.
+    derivatives of its two ReLUs would cancel.
     """
     stop = jax.lax.stop_gradient
     first, hidden, head = params["first"], params["hidden"], params["head"]
@@ -63,12 +63,7 @@ def straight_through_feedforward(
 
 
 class FeedforwardNet(nn.Module):
-    """The network F_{w,d} of Section 3 as a Flax module.
-
-    Attributes:
-        width: w, the width of the hidden layers.
-        depth: d, the number of hidden layers.
-    """
+    """The network F_{w,d} of Section 3 as a Flax module."""
 
     width: int
     depth: int
@@ -114,11 +109,7 @@ def circuit_layer(
 
 
 def network_depth(circuit: Circuit, /, *, corrected: bool) -> int:
-    """Count the hidden layers of the compiled circuit: 2 (corrected: 4) for each circuit layer.
-
-    The count excludes the layers of identity gates that `compile_circuit` adds to reach a given
-    depth.
-    """
+    """Count the hidden layers of the compiled circuit: 2 (corrected: 4) for each circuit layer."""
     return (4 if corrected else 2) * circuit.depth
 
 
@@ -132,18 +123,15 @@ def compile_circuit(
 ) -> Params:
     """Build the network that computes 2 G(x) - 1 and every gate of G (Lemmas 3.2, B.1).
 
-    Each circuit layer becomes two ReLU layers (Lemma B.1). A correction adds two more layers, which
-    round the gates' values. The network's head is z -> 2z - 1, as in the proof of Theorem 3.1. The
-    weights are float64 NumPy arrays.
+    Each circuit layer becomes two ReLU layers (Lemma B.1), or four with a correction. The head is z
+    -> 2z - 1, as in the proof of Theorem 3.1. The weights are float64 NumPy arrays.
 
     Args:
         circuit: the circuit G; the network reads only its first output.
         correction: the rounding between layers, or None for the uncorrected network.
-        width: the width w, at least 2r with a correction and r without, where r is the largest
-            number of gates in a layer. The additional coordinates of a wider network have zero
-            weights.
-        depth: the number d of hidden layers. If d exceeds `network_depth`, identity gates fill the
-            additional layers before the head.
+        width: the width w, at least 2r with a correction and r without, where r is the circuit's
+            width; a larger w adds zero weights.
+        depth: the number d of hidden layers; identity gates fill the layers beyond `network_depth`.
 
     Raises:
         Refused: if the width or depth is too small, or the extra depth is not a multiple of the

@@ -1,7 +1,6 @@
 """Definitions 2.1 and 2.2 and Proposition 2.3 on finite classes, with expectations as finite sums.
 
-A class is given by its table of losses: losses[f, x] is the loss of model f at point x for one
-target G. All expectations are over a given probability distribution on the points.
+The table losses[f, x] holds the loss of model f at point x for one target G.
 """
 
 import math
@@ -69,14 +68,12 @@ def exact_rademacher(
 ) -> float:
     """Compute Rad_{n,P}, the mean of `empirical_rademacher` over samples of n points.
 
-    For n random points with random signs, the sums of signs at the points of X form a random walk
-    on Z^X. Each step of this walk adds e_x or subtracts e_x, each with probability P(x)/2. The
-    Fourier transform of the walk's distribution after n steps is the n-th power of one step's
-    transform.
+    The sums of signs at the points of X form a random walk on Z^X with steps +-e_x, each of
+    probability P(x)/2. The Fourier transform of its distribution after n steps is the n-th power of
+    one step's transform.
 
     Raises:
-        Refused: if the random walk of the signs' sums may reach more than 2 10^7 points; the number
-            of points is (2n + 1)^X.
+        Refused: if (2n + 1)^X exceeds 2 10^7 for X points.
     """
     points, side = losses.shape[1], 2 * n + 1
     if side**points > 2e7:

@@ -1,11 +1,10 @@
 """Lemma 2.4 and Corollary A.1 with every constant: certified sample sizes from all-layer margins.
 
 The all-layer margin is 1-Lipschitz in the parameters. A cover of {|theta|_1 <= alpha} in l_2
-therefore covers the losses of all these parameters. The paper bounds a Rademacher complexity by
-chaining covers at all scales. The proof by chaining needs a number of samples of order 1/epsilon^2.
-A shorter proof uses a single cover, finer than half of the margin, and Chernoff's bound. If (2.3)
-has epsilon = 0, as in Theorems 3.1 and 4.1, the shorter proof needs a number of samples of order
-1/epsilon, without a logarithm of n. All constants are explicit; no O(.) hides any of them.
+therefore covers the losses of all these parameters. The paper chains covers at all scales, which
+needs a number of samples of order 1/epsilon^2. If (2.3) has epsilon = 0, as in Theorems 3.1 and
+4.1, a single cover, finer than half of the margin, and Chernoff's bound need only the order
+1/epsilon.
 """
 
 import math
@@ -20,14 +19,11 @@ from jaxbounds.numerics.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
 RATIO = 4.0
-"""The ratio of neighbouring scales in the chaining of covers; a larger ratio uses fewer scales.
-
-The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
-"""
+"""The ratio of neighbouring scales in the chaining of covers; a larger ratio uses fewer scales. The
+ratio 4 nearly minimises the constant for log N(e) = A/e^2."""
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The term that each scale of the chaining adds to the bound on the Rademacher complexity. The term
-is a multiple of sqrt(A/n), for a log covering number log N(e) <= A/e^2.
-"""
+"""The term that each scale of the chaining adds to the bound on the Rademacher complexity, as a
+multiple of sqrt(A/n) for log N(e) <= A/e^2."""
 WEIGHT = math.pi**2 / 3.0 - 1.0
 """The sum of (1 + |k|)^-2 over all integers k.
 
@@ -42,10 +38,7 @@ def _positive(**values: float) -> None:
 
 
 def shrinkage(K: float, /) -> float:
-    """Compute sqrt K / (1 + sqrt K), which scales the mean of K vertices in `l1_log_covering`.
-
-    All constants are explicit; no O(.) hides any of them.
-    """
+    """Compute sqrt K / (1 + sqrt K), which scales the mean of K vertices in `l1_log_covering`."""
     return math.sqrt(K) / (1.0 + math.sqrt(K))
 
 
@@ -54,19 +47,16 @@ def l1_log_covering(
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    The centres of the balls are inside the l_1 ball, and scale = alpha / r. Maurey's method draws V
-    = +-alpha e_j with probabilities |theta_j| / alpha; the missing probability is divided equally
-    between e_1 and -e_1. V-bar is the mean of K independent copies of V, and c = `shrinkage(K)`.
-    Then E |c V-bar - theta|^2 <= alpha^2 / (1 + sqrt K)^2, and there are C(2p + K - 1, K) <= (2p)^K
-    such means. The distance of some scaled mean c V-bar from theta is less than r if K =
-    floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N satisfies log N <=
-    scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the function returns the
-    volume bound. For scale < 1, a single ball covers the set. Covers are strict: all distances are
-    < r. All constants are explicit; no O(.) hides any of them.
+    The centres are inside the l_1 ball, and scale = alpha / r. Maurey's method draws V = +-alpha
+    e_j with probabilities |theta_j| / alpha; half of the missing probability goes to e_1, half to
+    -e_1. V-bar is the mean of K copies of V, and c = `shrinkage(K)`. Then E |c V-bar - theta|^2 <=
+    alpha^2 / (1 + sqrt K)^2, and there are C(2p + K - 1, K) <= (2p)^K such means. The distance of
+    some scaled mean c V-bar from theta is less than r if K = floor((scale - 1)^2) + 1. This K is at
+    most scale^2, so the cover's size N satisfies log N <= scale^2 log 2p. The volume bound p
+    log(1 + 2 scale) may be smaller. For scale < 1, a single ball covers the set.
 
     Raises:
-        Refused: if scale or p is not positive. The other bounds of this module also refuse
-            arguments that are not positive.
+        Refused: if scale or p is not positive.
     """
     _positive(p=p, scale=float(np.min(scale)))
     scale = np.asarray(scale, float)
@@ -78,10 +68,8 @@ def l1_log_covering(
 def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) -> float:
     """Bound the Rademacher complexity Rad_n(L_G) of Lemma 2.4 by `chaining`.
 
-    The bound is certified. The losses differ from the constant 1/2 by at most 1/2. A change of the
-    parameters by gamma e changes a loss by at most e. Covers of the parameters at scale gamma e
-    therefore give covers of the losses at scale e. All constants are explicit; no O(.) hides any of
-    them.
+    The losses differ from 1/2 by at most 1/2. A change of the parameters by gamma e changes a loss
+    by at most e, so covers of the parameters at scale gamma e cover the losses at scale e.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
@@ -93,8 +81,7 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
     At scale e_j = 4^-j of the chaining, the log covering number is at most A / e_j^2. Every scale
     of the chaining therefore adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n) to the bound. The chaining
-    ends at the least J with 4^-J <= sqrt(A/n); this J satisfies J < 1 + log_16(n/A). All constants
-    are explicit; no O(.) hides any of them.
+    ends at the least J with 4^-J <= sqrt(A/n); this J satisfies J < 1 + log_16(n/A).
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -107,12 +94,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
     """Bound the risk of the model that minimises the surrogate loss, if (2.3) has epsilon = 0.
 
-    The bound holds with probability 1 - delta.
-
-    The bound on the risk is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints the larger
-    term 4 Rad instead of 2 Rad. The factor 2 suffices: L(F-hat) - L(F*) depends only on the
-    one-sided supremum of L - L-hat, and on L-hat - L of the single model F*. All constants are
-    explicit; no O(.) hides any of them.
+    With probability 1 - delta, the risk is at most 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition
+    2.3 prints 4 Rad. The factor 2 suffices, because L(F-hat) - L(F*) depends only on the one-sided
+    supremum of L - L-hat, and on L-hat - L of the single model F*.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -129,13 +113,10 @@ def chained_sample_complexity(
     rademacher: Callable[[float, float, float, float], float] = rademacher_explicit,
     sharp: bool = False,
 ) -> float:
-    """Return the least sample size n at which Proposition 2.3 gives risk epsilon.
+    """Return the least n at which Proposition 2.3 gives risk epsilon, if (2.3) has the error 0.
 
-    The bound assumes the error 0 in (2.3).
-    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. If `sharp` is true, the
-    value of `erm_risk` replaces the left side of the printed condition. The argument `rademacher`
-    is one of the functions `rademacher_explicit` and `rademacher_by_chaining`. All constants are
-    explicit; no O(.) hides any of them.
+    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon; `sharp` uses `erm_risk`
+    instead. The argument `rademacher` is `rademacher_explicit` or `rademacher_by_chaining`.
     """
     _positive(epsilon=epsilon, delta=delta)
 
@@ -154,12 +135,11 @@ def chained_sample_complexity(
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta).
 
-    Here q is the argument `fraction`. Consider exp(log_size) events. Every event that contains at
-    most a fraction q of the n samples has a probability of at most P. This bound holds for all
-    events at once with probability 1 - delta. Proof: If an event has probability P >= q, Chernoff's
-    bound gives Pr(at most q n samples are in the event) <= exp(-n kl(q, P)). For q = 0 the bound is
-    an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All constants are explicit; no O(.)
-    hides any of them.
+    Here q is the argument `fraction`. With probability 1 - delta, each of exp(log_size) events that
+    contains at most a fraction q of the n samples has a probability of at most P. Proof: If an
+    event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in the event) <=
+    exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) /
+    n).
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -184,13 +164,12 @@ def realizable_sample_complexity(
 ) -> float:
     """Return the number of samples n that Lemma 2.4 needs if (2.3) has epsilon = 0.
 
-    The number of samples is n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of
-    a gamma/2 cover. The order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have
-    margin gamma on all samples, and let theta' be a member of the cover at distance less than
-    gamma/2 from theta. Then rho(theta') > gamma/2 on all samples. The margin rho(theta') is below
-    gamma/2 at all inputs at which theta errs. If the event rho(theta') < gamma/2 has a probability
-    above epsilon, all n samples miss this event with a probability below (1-epsilon)^n. All
-    constants are explicit; no O(.) hides any of them.
+    The number is n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2
+    cover. The order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have margin gamma
+    on all samples, and let theta' be a member of the cover at distance less than gamma/2 from
+    theta. Then rho(theta') > gamma/2 on all samples. The margin rho(theta') is below gamma/2 at all
+    inputs at which theta errs. If the event rho(theta') < gamma/2 has a probability above epsilon,
+    all n samples miss it with a probability below (1-epsilon)^n.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -203,9 +182,8 @@ def margin_profile_bound(
     """Bound E l_0-1 from the margins on the samples, for all theta, with probability 1 - delta.
 
     The bound is the minimum of `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the
-    bound uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT`
-    (1 + |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds
-    may replace the margins. All constants are explicit; no O(.) hides any of them.
+    bound uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 +
+    |k|)^2). A sample on which theta errs has margin 0. Lower bounds may replace the margins.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)
@@ -234,8 +212,7 @@ def corollary_a1_explicit(
     terms of the bound are 3 sqrt(2 B M). The nearest grid value gamma_k^2 differs from gamma^2 by
     at most a factor sqrt 2. The constant 3 in 3 sqrt(2 B M) becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122
     for gamma_k in place of gamma. The constant of the bound is therefore 3.122 sqrt 8 = 8.83. If
-    gamma^2 M > 1, the bound exceeds one and is trivial. The training error must be zero. All
-    constants are explicit; no O(.) hides any of them.
+    gamma^2 M > 1, the bound exceeds one and is trivial. The training error must be zero.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

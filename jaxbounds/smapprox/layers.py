@@ -1,10 +1,8 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
-Every function of this module returns a list of layers, in the order in which the network applies
-them. If a coordinate's row of W1 is zero, the layer's output has a zero in this coordinate. The
-method `keep` makes the layer copy coordinates, and the method `row` makes the layer compute one
-coordinate. The attention adds its values to the state. The coordinates that receive values are
-therefore zero before the layer.
+Every function returns a list of layers, in the order in which the network applies them. A layer
+puts zero in every coordinate that it neither copies (`keep`) nor computes (`row`). The attention
+adds its values to the state, in coordinates that are zero before the layer.
 """
 
 from dataclasses import dataclass, field
@@ -30,7 +28,7 @@ class Layer:
         b1: the biases of relu(W1 h + b1).
         dec: the weights of the attention to past steps.
         enc: the weights of the attention to the input.
-        attends: the names of the attentions that the layer uses, "dec" or "enc".
+        attends: "dec", "enc" or both, for the attentions that the layer uses.
     """
 
     name: str
@@ -43,7 +41,6 @@ class Layer:
     attends: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Set all weights to zero."""
         w, k = self.layout.width, 2 * self.layout.bits + 1
         self.W1, self.b1 = np.zeros((w, w)), np.zeros(w)
         empty = lambda: {
@@ -71,10 +68,7 @@ class Layer:
         return self
 
     def row(self, target: int, terms: dict[int, float], bias: float = 0.0) -> "Layer":
-        """Make the layer compute the coordinate target = relu(sum of weight * source + bias).
-
-        This row of weights replaces the target's former row.
-        """
+        """Make the layer compute the coordinate target = relu(sum of weight * source + bias)."""
         self.W1[target] = 0.0
         for source, weight in terms.items():
             self.W1[target, source] += weight
@@ -100,9 +94,9 @@ class Layer:
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
     """Build the two ReLU layers of Lemma C.1.
 
-    The two layers compute the next state, the written symbol and the head's move. The argument
-    `start` names an extra state for timestep 0. In the extra state the network reads any symbol,
-    changes to the machine's initial state, writes a blank and moves to cell 1.
+    They compute the next state, the written symbol and the head's move. At timestep 0, in the extra
+    state `start`, the network goes to the machine's initial state, writes a blank and moves to cell
+    1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
@@ -126,8 +120,7 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2's layers, bit by bit: subtract the left-move flag, add the right-move flag.
 
     The XOR of a bit b and a carry c is relu(b - c) + relu(c - b); the next layer adds the two
-    terms. The adder does not compute b + c, because b + c can be 2, and a correction rounds every
-    value to 0 or 1. The adder has 2 w_pos + 1 layers.
+    terms. The sum b + c can be 2, which a correction would round. The adder has 2 w_pos + 1 layers.
     """
     wp, bit = layout.bits, layout.low_bit
     left, right = layout.at("scr4", "left"), layout.at("scr4", "right")
@@ -230,10 +223,9 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
     """Build the layers of Lemma C.8, which find the tape symbol that the moved head reads.
 
-    The layers copy the state and the head's position, and clear all other groups. Three flags
-    distinguish three cases: the head visited the cell before; the head did not, but the cell is in
-    the input; or neither holds. The symbol under the head is then, in this order, the last symbol
-    written in the cell, the cell's input symbol, or the blank.
+    The symbol is the last one written in the cell if the head visited it before, else the cell's
+    input symbol, else the blank. The layers copy the state and the head's position, and clear all
+    other groups.
     """
     flag = lambda name: layout.at("scr4", name)
     choose = Layer("C.8 choose", "scr4 = visited / input / blank, exactly one", layout)

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 FLAGS = ("left", "right", "third")
-"""The names of the coordinates of the scratch group scr4. These coordinates first hold the bits of
-the head's direction, and later the flags of the search.
-"""
+"""The names of the coordinates of the scratch group scr4: first the head's direction, later the
+flags of the search."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,10 @@ class Layout:
     """The positions of all coordinate groups in the hidden state.
 
     Attributes:
-        states: the names of the states; each state has one coordinate of the group st.
+        states: the names of the states, one for each coordinate of the group st.
         symbols: the names of the tape symbols.
         bits: the number w_pos of position bits.
-        padding: the number of coordinates that are always zero; these coordinates follow all
-            groups.
+        padding: the number of zero coordinates after all groups.
     """
 
     states: tuple[str, ...]
@@ -54,7 +52,7 @@ class Layout:
     def live(self) -> int:
         """The number of coordinates in use.
 
-        The number of coordinates is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
+        It is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
         """
         return self.groups["za"].stop
 

@@ -1,13 +1,10 @@
 """A machine's transitions learned from accept bits, inside the compiled network.
 
-Training changes only the layer of Lemma C.1 that holds the transition table; all other compiled
-weights stay fixed. In this layer, the next state of each pair (state, symbol) becomes a probability
-vector, the softmax of learned logits. The network's states are then mixtures of the machine's
-states. The symbols and moves in the network stay exact if the machine's writes and moves do not
-depend on its state. In the network without corrections, the states at each step contain the exact
-probabilities of the machine's states. The network with a learned transition table therefore
-computes the acceptance probability of a probabilistic automaton. A correction would round these
-probabilities and have zero gradient.
+Training changes only the layer of Lemma C.1 that holds the transition table. There the next state
+of each pair (state, symbol) becomes the softmax of learned logits. If the machine's writes and
+moves do not depend on its state, and the network has no corrections, it computes the acceptance
+probability of a probabilistic automaton. A correction would round these probabilities and have zero
+gradient.
 """
 
 from collections.abc import Sequence
@@ -27,22 +24,16 @@ from jaxbounds.smapprox.structure import Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
 
 ACT = 1
-"""The index of the layer with the transition table ("C.1 act"); a larger index means a layer closer
-to the output.
-
-The index counts layers from 0.
-"""
+"""The index, from 0, of the layer "C.1 act" with the transition table; a larger index is closer to
+the output."""
 
 
 class Task(NamedTuple):
-    """A learning task: a compiled network, words, and the right answer for each word.
+    """A network and words as arguments of `transformer.run`, and the right answer for each word.
 
     Attributes:
         params: the network's weights in float32.
-        tokens: the words, as one-hot symbols.
         present: whether each symbol is part of the word and not padding.
-        encoder_codes: the position codes of the input, as in `transformer.run`.
-        decoder_codes: the position codes of the timesteps, as in `transformer.run`.
         labels: for each word, +1 if the machine accepts it and -1 if it rejects it.
     """
 
@@ -93,10 +84,8 @@ def outputs_by_look_up(
 ) -> Float[Array, "n"]:
     """Compute the network's outputs as `outputs` does, but by look-ups.
 
-    Weights in matrix products, such as the transition table, may differ from the weights that the
-    compiler set. All other weights must equal the compiler's weights. The values that this function
-    computes equal the values that `outputs` computes. In networks without corrections, not only the
-    values but also the derivatives are equal (see `look_up.run`).
+    Only the transition table and other weights in matrix products may differ from the compiled
+    weights. The values equal those of `outputs`; without corrections, so do the derivatives.
 
     Raises:
         Refused: if `structure` is None.
@@ -123,10 +112,7 @@ class Places(NamedTuple):
 
 
 def places(compiled: Compiled, /) -> Places:
-    """Return the rows and columns of a machine's transition table.
-
-    The state that the compiler adds is not learned.
-    """
+    """Return the rows and columns of a machine's transition table, without the extra state."""
     layout, machine = compiled.layout, compiled.machine
     pairs = tuple(layout.pair(z, a) for z, a in machine.transitions)
     return Places(pairs, tuple(layout.at("st", z) for z in machine.states))

@@ -1,15 +1,10 @@
 """Run a compiled network by small matrix products, and by look-ups in place of hard attention.
 
-The result of `run` equals the result of `transformer.run` with the dense weights. The look-ups omit
-only products with zero weights. Each attention head finds a position by comparing its binary code
-with the codes of all positions. All search layers look for the last visit to a cell, so the run
-stores a single table of last visits. The table holds, for each cell, the last step at which the
-head was on the cell. If the last visit's timestep has the leading bits p, a key with these leading
-timestep bits exists. If the last visit's leading bits are smaller than p, no key with the leading
-bits p exists. If the last visit's leading bits are larger than p, the table cannot decide whether
-the key exists. If the table cannot decide or a position code is not binary, `certain` is false in
-the result. The dense network must then run the word. The last axis of each array of the look-ups
-has one entry for each word.
+The result equals that of `transformer.run`. Each attention of the network looks for a past step by
+the head's cell and leading bits p of the timestep. The run stores only the last visit to each cell.
+If the last visit's leading bits equal p, a match exists; if they are smaller, none exists. If they
+are larger, or a position code is not binary, `certain` is false, and the dense network must run the
+word. The last axis of each array has one entry for each word.
 """
 
 import math
@@ -28,34 +23,25 @@ State = dict[str, Array]
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at which the head was on the cell; 0 means never."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
-"""A function with two arguments that returns the values of a coordinate group at earlier steps.
-
-The two arguments of the function are the present value of the coordinate group, and the numbers of
-the earlier steps. The second result of the function is a value that the run stores for the next
-step.
-"""
+"""A function that returns a coordinate group's values at earlier steps, and a value to store for
+the next step. Its arguments are the group's present value and the numbers of the earlier steps."""
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
 """The groups that hold position codes, or bits of a position code."""
 
 BINARY_WITHIN = 1e-3
-"""A coordinate counts as a binary position bit if its distance from 0 or 1 is at most this number.
-
-A larger distance lets more states count as binary.
-
-The distance is measured in units of a bit's value. Distinct attention scores differ by at least 1.
-Deviations of the bits below this distance therefore do not change the order of scores.
-"""
+"""The distance from 0 or 1, as a share of a bit's value, up to which a coordinate counts as a
+binary bit. A larger distance counts more states. Attention scores differ by at least 1, so such
+deviations do not change their order."""
 
 
 class Found(NamedTuple):
     """The network's states and output, computed with look-ups.
 
     Attributes:
-        states: the nonzero coordinates of the states o_0 .. o_T, as a dict from each group's name.
+        states: the states o_0 .. o_T, as a dict from each nonzero coordinate group's name.
         output: the network's output theta_cls . o_T.
-        certain: whether the look-ups found every key without doubt; the result then equals the
-            result of the dense network.
+        certain: whether the result equals the result of the dense network without doubt.
     """
 
     states: dict[str, Float[Array, "T1 size n"]]
@@ -79,8 +65,7 @@ def matches(
 ) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
     """Tell whether a past step matches a look-up, and whether `last` suffices for this answer.
 
-    The argument `last` is the step of the last visit to the wanted cell, or 0 without a visit.
-    Timesteps have the binary codes of `bits` bits.
+    The argument `last` is the step of the last visit to the cell, or 0 without a visit.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:
@@ -118,18 +103,16 @@ def through(
 
     Args:
         structure: the network.
-        weights: the blocks of the network's weights, from `structure.blocks`.
+        weights: the result of `structure.blocks`.
         h: the state before the first layer, one coordinate per row, with any number of trailing
             axes.
-        inputs: the result of `input_table` for the words; the last axis of each array h has one
-            entry for each word.
+        inputs: the result of `input_table` for the words.
         last: a function from a cell to the last step at which the head was on the cell.
-        recall: a function that returns a coordinate group's values at earlier steps, from the
-            group's present value and these steps; see `Recall`.
+        recall: a function of the type `Recall`.
 
     Returns:
-        Three results: the state after the last layer; whether every look-up certainly found its
-        position; and the value that `recall` stores for the next step.
+        The state after the last layer; whether every look-up is certain; and the value that
+        `recall` stores for the next step.
     """
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)
@@ -172,9 +155,9 @@ class Memory(NamedTuple):
     """The data about past steps that a run by look-ups passes from each step to the next.
 
     Attributes:
-        last: the last step at which the head was on each cell; 0 if the head was never on the cell.
-        copied: for each past step, the values that a look-up copies if it finds this step.
-        certain: whether every look-up so far certainly found its position.
+        last: the last step at which the head was on each cell; 0 means never.
+        copied: for each past step, the values that a look-up of this step would copy.
+        certain: whether every look-up so far is certain.
     """
 
     last: Int[Array, "cells n"]
@@ -188,10 +171,10 @@ def run(
     """Run T + 1 steps on a batch of words; time and memory grow linearly with T.
 
     Args:
-        structure: what `structure.read` found in the network's weights.
-        params: weights of the dense network. Weights that take no part in computing positions may
-            differ from the compiled weights. Only the argument `structure` decides which keys the
-            attentions choose.
+        structure: the result of `structure.read`, which alone decides the keys that attention
+            chooses.
+        params: weights of the dense network. Weights that compute no positions may differ from the
+            compiled weights.
         tokens: one-hot input symbols, padded to one length.
         present: whether each symbol is part of the word and not padding.
         T: the number of steps.

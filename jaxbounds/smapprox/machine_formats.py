@@ -14,17 +14,15 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.machines import Action, TuringMachine, total
 
 LONGEST = 100
-"""A name or symbol has at most this many characters; a larger number accepts longer names."""
+"""The largest number of characters of a name or symbol; a larger number accepts longer names."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 _shown = _SHORT.repr
-"""The type of a function that quotes a value for a message, and shortens it if it is long."""
+"""Quote a value for a message, and shorten a long value."""
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
-"""The common names of terminal states. A state with such a name needs no transitions, and "accept"
-or "reject" need not list it.
-"""
+"""Names of terminal states that need no transitions and no mention under "accept" or "reject"."""
 
 
 def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
@@ -68,8 +66,8 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
 def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
     """Read a machine from turingmachine.io's YAML (see `from_description`).
 
-    Numbers in the file are read as strings: a symbol 0 is "0". The function reads an empty value of
-    the file as None. A key of a mapping may be a list, for example [0, 1].
+    Numbers are read as strings, and an empty value as None. A key may be a list, for example [0,
+    1].
 
     Raises:
         Refused: if the text is not YAML, repeats a key, holds anything but mappings, lists and
@@ -91,10 +89,7 @@ _PLAIN = [f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "null")]
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader of mappings, lists, strings and empty values; it refuses repeated keys.
-
-    The loader never converts a value to a number.
-    """
+    """A YAML loader that keeps numbers as strings and refuses repeated keys."""
 
     yaml_implicit_resolvers = {"": [(_PLAIN[-1], re.compile("^$"))]}  # noqa: RUF012
     yaml_constructors = {  # noqa: RUF012
@@ -132,24 +127,21 @@ def from_description(
 ) -> TuringMachine:
     """Build a machine from {"blank", "start state", "table"} and optional "accept", "reject".
 
-    The table is a dictionary from each state to its row of transitions. The row of a state maps a
-    symbol (or several: "0,1" or "[0, 1]") to "L" or "R", or to {"write": symbol, "L": next state}.
-    Without "write", the symbol does not change. Without a next state, the state does not change.
-    States without an entry in the table are terminal. A terminal state rejects if "reject" names
-    the state, and accepts otherwise. Without "reject", the states with the names reject, no and
-    error reject.
+    The table maps each state to a dictionary. This dictionary maps a symbol (or several: "0,1" or
+    "[0, 1]") to "L" or "R", or to {"write": symbol, "L": next state}. Without "write", the symbol
+    does not change. Without a next state, the state does not change. States without an entry in the
+    table are terminal. A terminal state rejects if "reject" names the state, and accepts otherwise.
+    Without "reject", the states with the names reject, no and error reject.
 
-    The function refuses an unknown next state, as a probable typing error. A next state is known if
-    the table has an entry for the state (empty for a terminal state). A next state is also known if
-    it is listed under "accept" or "reject", or has a common name of terminal states. The common
-    names of terminal states are accept, yes, halt, done, reject, no and error.
+    The function refuses an unknown next state, as a probable typing error. A known state has an
+    entry in the table, stands under "accept" or "reject", or is named accept, yes, halt, done,
+    reject, no or error.
 
     Args:
         data: the machine's description, as a parsed YAML or JSON object.
         name: the name of the machine in messages.
-        missing: how the function treats pairs (state, symbol) without a transition. "error" refuses
-            a machine with missing transitions. "reject" makes the machine reject at a missing
-            transition.
+        missing: "error" refuses a machine that lacks the transition of a pair (state, symbol);
+            "reject" makes it reject there.
 
     Raises:
         Refused: if the description is incomplete or ill formed.
@@ -275,9 +267,9 @@ def _action(state: str, symbol: str, action: Any) -> Action:
 def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     """Read a machine from the busy-beaver notation "1RB1LC_1RC1RB_...".
 
-    The notation has one block of transitions for each of the states A, B, ... Each block holds
-    (write, move, next) for the symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt. The machine starts
-    in state A on a tape of zeros, and halting counts as acceptance.
+    Each of the states A, B, ... has a block of (write, move, next) for the symbols 0, 1, ...; "---"
+    and "1RZ" or "1RH" halt. The machine starts in state A on a tape of zeros, and halting counts as
+    acceptance.
 
     Raises:
         Refused: if the string has another form.

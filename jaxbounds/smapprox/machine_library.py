@@ -15,10 +15,10 @@ class Example:
 
     Attributes:
         machine: the machine.
-        steps: a function of m; it bounds the steps until the machine halts, on all halting inputs
-            of length at most m.
-        accepts: a function from a word to whether the machine accepts it, computed without a run of
-            the machine. None means that the machine neither accepts nor rejects.
+        steps: a function of m that bounds the halting time on all halting inputs of length at most
+            m.
+        accepts: a function that tells whether the machine accepts a word, without a run. None means
+            that the machine neither accepts nor rejects.
     """
 
     machine: TuringMachine
@@ -133,8 +133,7 @@ def divisible_by_three() -> Example:
 def balanced_parentheses() -> Example:
     """Return a machine that accepts the balanced words over ( and ).
 
-    The machine repeatedly crosses off an innermost pair of parentheses. The machine's head also
-    visits cell 0.
+    The machine repeatedly crosses off an innermost pair, and also visits cell 0.
     """
     table: dict[str, dict[str, Action]] = {
         "right": {
@@ -181,9 +180,7 @@ def busy_beaver() -> Example:
 def two_way_walker() -> Example:
     """Return a machine that marks five cells left of the input, returns, and looks for marks.
 
-    The machine rejects the input if an input cell already holds a mark; valid inputs contain no
-    mark. A network with too few position bits confuses the marked cells with input cells, so the
-    network finds a mark in the input.
+    A network with too few position bits confuses the marked cells with input cells, and rejects.
     """
     table: dict[str, dict[str, Action]] = {
         "out": {a: ("m1", a, L) for a in "01_"},

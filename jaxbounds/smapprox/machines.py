@@ -50,7 +50,6 @@ class TuringMachine:
     name: str = "machine"
 
     def __post_init__(self) -> None:
-        """Refuse a machine that is ill formed or lacks a transition; list up to five reasons."""
         fill = lambda name, value: object.__setattr__(self, name, value)
         for name in ("states", "alphabet", "accept", "reject"):
             fill(name, tuple(getattr(self, name)))
@@ -81,8 +80,7 @@ class TuringMachine:
         """Refuse an input with a symbol outside the input alphabet.
 
         Raises:
-            Refused: if the word has a symbol outside the input alphabet; the message names the
-                symbols and the alphabet.
+            Refused: if the word has such a symbol.
         """
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:
@@ -144,11 +142,7 @@ def total(
     terminal: Sequence[str],
     to: str = "reject",
 ) -> dict[tuple[str, str], Action]:
-    """Add the missing transitions.
-
-    At a pair (z, a) without a transition, the machine goes to the state `to`, keeps a and moves
-    right.
-    """
+    """Add the missing transitions: to the state `to`, with the same symbol, and to the right."""
     return {
         (z, a): transitions.get((z, a), (to, a, 1))
         for z in states
@@ -162,12 +156,11 @@ class Trace(NamedTuple):
 
     Attributes:
         states: the index of the state z_i in `machine.states`.
-        heads: the number l_i of the head's cell, counted from 1; on a two-way tape the number may
-            be zero or negative.
+        heads: the number l_i of the head's cell, from 1; it may be zero or negative.
         symbols: the index in `machine.alphabet` of a_i, the symbol under the head.
-        written: the index of the symbol u_i that the machine writes at step i.
+        written: the index of u_i, the symbol that the machine writes at step i.
         tape: the symbols, after T steps, in all cells that were written or held input.
-        verdict: the state of the run after step T: "accept", "reject" or "undecided".
+        verdict: "accept", "reject" or "undecided" after step T.
     """
 
     states: Int[np.ndarray, "T1"]

@@ -14,19 +14,12 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Hard attention that treats nearly equal scores as ties.
-
-If nearly equal scores count as ties, rounding errors of float32 do not change the attention maps.
-"""
+"""Hard attention that treats nearly equal scores as ties, so that float32 rounding does not change
+the attention maps."""
 
 
 def show(compiled: Compiled, /, *, equations: bool = False) -> str:
-    """Describe each layer in words: its name, purpose and attention, and its formulas if asked.
-
-    Args:
-        compiled: the machine, compiled to a network.
-        equations: whether to list the formulas of all computed coordinates too.
-    """
+    """Describe each layer: its name, purpose and attention, and its formulas with `equations`."""
     layout, rounding = compiled.layout, compiled.correction
     sizes = ", ".join(f"{name} {len(places)}" for name, places in layout.groups.items())
     lines = [
@@ -70,11 +63,7 @@ def _attentions(layer: Layer) -> list[str]:
 
 
 def layer_equations(layer: Layer, /) -> list[str]:
-    """Return a line "target = relu(terms)" for each computed coordinate.
-
-    A further line lists all copied coordinates. If the layer copies a whole group, the listing
-    names the group.
-    """
+    """Return a line "target = relu(terms)" per computed coordinate, and a line of copied groups."""
     names = layer.layout.names
     copied, computed = [], []
     for i, (row, bias) in enumerate(zip(layer.W1, layer.b1)):
@@ -106,11 +95,9 @@ class Read(NamedTuple):
     Attributes:
         step: the number i of the step.
         cell: the head's cell l_i modulo 2^w_pos.
-        source: the type of the place that holds the symbol: a past "step", the "input", or a
-            "blank" cell.
-        index: the past timestep i' (counted from 1, as in the paper) or the input position that
-            holds the symbol; 0 for a blank.
-        symbol: the symbol under the head, read from the step or input position that holds it.
+        source: "step" for a past step, "input" or "blank".
+        index: the past timestep i' (from 1, as in the paper) or the input position; 0 for a blank.
+        symbol: the symbol under the head.
     """
 
     step: int
@@ -125,10 +112,10 @@ class Attended(NamedTuple):
 
     Attributes:
         decoder: the attention weights of each search layer, with axes (layers, steps, keys). The
-            keys of the attention are the null key and the timesteps 1..T.
-        encoder: the attention weights to the input, with axes (steps, keys). The keys of this
-            attention are the null key and the input positions.
-        layers: a description in words of the purpose of each search layer.
+            keys are the null key and the timesteps 1..T.
+        encoder: the attention weights to the input, with axes (steps, keys). The keys are the null
+            key and the input positions.
+        layers: a description of each search layer in words.
         reads: the source of the symbol under the head, one `Read` for each step.
     """
 
@@ -189,10 +176,7 @@ def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
 
 
 def side_by_side(compiled: Compiled, word: Sequence[str], decoded: Decoded, row: int, /) -> str:
-    """Write a table with the state, the head position and the symbol at every step.
-
-    The table compares the network with the simulator.
-    """
+    """Write a table with the network's and the simulator's state, head and symbol at every step."""
     machine = compiled.machine
     trace = simulate(machine, word, compiled.T)
     lines = [f"{'step':>4}  {'network':<28}  {'machine':<28}"]

@@ -1,9 +1,7 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper does not state the absolute constants. In this module the absolute constants of the
-paper's bounds are arguments; their default is 1. The values therefore show how a bound depends on
-its arguments; they are no certificates. Ratios of two values of a bound do not depend on the
-constants. The invariances of a bound do not depend on the constants either.
+The paper does not state the absolute constants, which are arguments here, by default 1. The values
+show how a bound depends on its arguments, and are no valid bounds.
 """
 
 import math
@@ -23,8 +21,8 @@ def log_covering_number(
 ) -> float:
     """Bound log N_inf(epsilon, L_G) by log N_2(gamma epsilon, Theta), as in the proof of Lemma 2.4.
 
-    The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2). It is for a cover of an l1
-    ball of radius alpha in p dimensions. The paper hides the constant factor of this bound.
+    The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2), for an l1 ball Theta of radius
+    alpha in p dimensions.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     return constant * math.floor(alpha**2 * math.log(p) / (gamma * epsilon) ** 2)
@@ -33,10 +31,7 @@ def log_covering_number(
 def rademacher_bound(
     alpha: float, p: int, gamma: float, n: float, /, *, constant: float = 1.0
 ) -> float:
-    """Compute C alpha log n sqrt(log p) / (gamma sqrt n), Lemma 2.4's bound on Rad_{n,P}(L_G).
-
-    The paper does not state the constant C.
-    """
+    """Compute C alpha log n sqrt(log p) / (gamma sqrt n), Lemma 2.4's bound on Rad_{n,P}(L_G)."""
     _positive(alpha=alpha, gamma=gamma, n=n, p=p)
     return constant * alpha * math.log(n) * math.sqrt(math.log(p)) / (gamma * math.sqrt(n))
 
@@ -53,8 +48,7 @@ def sample_complexity(
 ) -> Any:
     """Compute the n of Lemma 2.4, C (alpha^2 log p / gamma^2 + 1) / epsilon^2 times a log factor.
 
-    The paper's O-tilde hides the constant C and the power of the logarithm. Here the constant C and
-    the power of the logarithm are arguments of the function.
+    The paper's O-tilde hides C and the power of the logarithm.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     values = (alpha, p, gamma, epsilon, constant, log_power)
@@ -67,12 +61,9 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     """Compute (1 - difference)^n / 2, a lower bound on the failure probability of a learning rule.
 
     The two targets differ on points of total probability `difference`, and no model has a small
-    enough error for both targets. As long as no sample falls on a point where the two targets
-    differ, the labelled data are equal for both targets. On equal data, every learning rule returns
-    the same model for both targets, and this model is wrong for one of the targets. The data cannot
-    distinguish the two targets. For one of the targets, every learning rule is therefore wrong with
-    probability at least (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss. An
-    argument about a single loss would therefore not refute the definition's claim.)
+    enough error for both targets. As long as no sample falls on a point where the targets differ,
+    the labelled data are equal, and every learning rule returns one model, which is wrong for one
+    of the targets. The argument is for any surrogate loss, as in Definition 2.2.
 
     Raises:
         Refused: if `difference` is not in [0, 1].
@@ -90,8 +81,7 @@ def solve_sample_complexity(
 ) -> float:
     """Return the n at which the Rademacher bound, with its factor log n, equals epsilon.
 
-    log n / sqrt n decreases for n >= e^2, so the function searches for n above e^2. The function
-    returns n = e^2 if the bound is already below epsilon at n = e^2.
+    log n / sqrt n decreases for n >= e^2, so the result is at least e^2.
     """
     excess = lambda log_n: math.log(
         rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon
@@ -116,9 +106,8 @@ def margin_generalization_bound(
 ) -> Float[Array, ""]:
     """Compute Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
 
-    Here xi = C' (log(1/delta) + log n)/sqrt n. The paper does not state the constants C and C'. The
-    bound is valid (for suitable constants) with the margins themselves or certified lower bounds on
-    them. If the margins are upper estimates from an attack, the result may be too small.
+    Here xi = C' (log(1/delta) + log n)/sqrt n. The bound needs the margins themselves or lower
+    bounds on them; with upper estimates the result may be too small.
     """
     n = margins.shape[0]
     _positive(alpha=alpha, p=p, delta=delta)

@@ -1,13 +1,11 @@
 """Softmax attention in place of hard-max, and the inverse temperature that makes rounding exact.
 
-All values are binary. The error of an output coordinate is therefore at most the attention mass
-outside the maximisers (the off-mass). The best score exceeds the next best score by 1. If a key
-matches the query, the null key's score is 1 less than the matching key's score. All other scores
-are at least 2 less. The off-mass (mass outside the maximisers) is then at most e^-b + T e^-2b,
-where b is the inverse temperature. If no key matches the query, the scores of up to T keys are 1
-less than the null key's score. The off-mass is then at most T e^-b / (1 + T e^-b), which is tight.
-A correction of radius s restores the state exactly if the attention mass outside the maximisers is
-below s.
+All values are binary, so the error of an output coordinate is at most the attention mass outside
+the maximisers (the off-mass). If a key matches the query, the null key's score is 1 less, and all
+others are at least 2 less. The off-mass is then at most e^-b + T e^-2b at inverse temperature b. If
+no key matches, the null key is best, and up to T keys have a score 1 less. The off-mass is then at
+most T e^-b / (1 + T e^-b), which is tight. A correction of radius s restores the state exactly if
+the off-mass is below s.
 """
 
 import math
@@ -22,8 +20,7 @@ from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 def inverse_temperature(T: int, correction: Correction, /) -> float:
     """Compute ln((T + 1)(1 - radius)/radius), an inverse temperature with an exact correction.
 
-    The computed inverse temperature is ln(2T + 2) for the correction `THIRDS` and ln(3T + 3) for
-    `DYADIC`.
+    It is ln(2T + 2) for the correction `THIRDS` and ln(3T + 3) for `DYADIC`.
     """
     return math.log((T + 1) * (1.0 - correction.radius) / correction.radius)
 

@@ -1,9 +1,7 @@
-"""Activations with a surrogate derivative.
+"""Activations with their true values, and a surrogate derivative that does not vanish.
 
-An attack needs this derivative on a network whose gradient is zero. Rounding is constant outside a
-short interval, hard-max is piecewise constant, and many pre-activations are exactly 0. The true
-gradient of a compiled network therefore vanishes. A straight-through function has the values of the
-original function, and a surrogate derivative that does not vanish.
+The true gradient of a compiled network vanishes: rounding is constant outside a short interval,
+hard-max is piecewise constant, and many pre-activations are exactly 0.
 """
 
 import jax
@@ -35,9 +33,8 @@ def hard_max(
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
     """Return an array (1 at each largest allowed score, 0 elsewhere) and the number of its ones.
 
-    The function does not divide the array by the number of maximisers, because rounding would then
-    change the mean of k equal values. Rounding makes k (1/k) differ from 1 for k = 41, 49, ..., but
-    a sum divided by k is exact. The option `straight_through` gives the derivative of softmax.
+    The array is not divided by the number of ones k, because rounding makes k (1/k) differ from 1
+    for k = 41, 49, .... `straight_through` gives the derivative of softmax.
     """
     best = maximisers(scores, allowed, tie_tolerance=tie_tolerance).astype(scores.dtype)
     best, count = jax.lax.stop_gradient((best, best.sum()))

@@ -1,12 +1,9 @@
 """The nonzero structure of a compiled network: copies, small products, look-ups.
 
-Almost all weights of the construction are zero. A layer copies most groups of coordinates without
-change, and computes a few groups from a few other groups. The attention of a layer compares
-position codes. If a code has n bits, the score of a key is n if the key equals the query, and at
-most n - 2 otherwise. An extra key, the null key, has the score n - 1. Hard attention therefore
-finds the keys that equal the query. If no key equals the query, it finds the null key. The function
-`read` recognises this structure in the weights. For any other structure it returns None. The module
-`look_up` runs networks with this structure.
+A layer copies most groups of coordinates, and computes a few groups from a few others. Its
+attention compares position codes of n bits. A key's score is n if the key equals the query, and at
+most n - 2 otherwise; the null key has the score n - 1. Hard attention therefore finds the keys that
+equal the query, else the null key.
 """
 
 from typing import Any, NamedTuple
@@ -25,16 +22,15 @@ class LookUp(NamedTuple):
     """Hard attention that finds the keys with a given cell and given leading bits of the timestep.
 
     Attributes:
-        past: whether the keys are past steps (compared by pos2 and leading bits of pos1); if not,
-            the keys are input positions.
+        past: whether the keys are past steps; if not, they are input positions.
         cell: the group that holds the cell to look for.
-        prefix: the group whose leading bits must equal the leading bits of the key's timestep; ""
-            if no bits must be equal.
-        known: the number of leading bits that must be equal.
+        prefix: the group whose leading bits must equal those of the key's timestep; "" for no
+            condition.
+        known: the number of these leading bits.
         asks: whether the bit after these leading bits must be 1 in the key's timestep.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.
-        target: the group of coordinates into which the layer copies the group `copied`.
+        target: the group into which the layer copies the group `copied`.
     """
 
     past: bool
@@ -56,7 +52,7 @@ class SparseLayer(NamedTuple):
         look_ups: the attentions of the layer, in the order in which the layer applies them.
         copies: the coordinate groups that the layer copies without change.
         computed: the groups that the layer computes together, as relu(W h + b) and a correction.
-        sources: the coordinate groups that form the vector h of the formula relu(W h + b).
+        sources: the groups that form h in relu(W h + b).
     """
 
     look_ups: tuple[LookUp, ...]
@@ -66,13 +62,7 @@ class SparseLayer(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """A compiled network without its zero weights; the object is hashable.
-
-    Attributes:
-        layout: the named coordinates.
-        layers: the layers, in order.
-        correction: the rounding after every layer, or None.
-    """
+    """A compiled network without its zero weights; the object is hashable."""
 
     layout: Layout
     layers: tuple[SparseLayer, ...]
@@ -86,14 +76,13 @@ class _Unlike(Exception):
 def read(
     params: Any, layout: Layout, correction: Correction | None, /, *, T: int
 ) -> Structure | None:
-    """Return the structure of a network's weights.
+    """Return the structure of a compiled network's weights, or None for any other weights.
 
-    Return None if the weights are not those of a compiled network. The result is also None if there
-    are too few position bits, so that position codes repeat within T steps and several keys match.
+    The result is also None if the position codes repeat within T steps, so that several keys match.
 
     Args:
         params: weights for `transformer.run`, as NumPy arrays.
-        layout: the coordinates at which the layer's attention weights are nonzero.
+        layout: the names of the coordinates.
         correction: the rounding after every layer, or None.
         T: the number of simulated steps.
     """
@@ -124,7 +113,7 @@ def read(
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
-    """Return, for each layer, the block of weights W and the block of biases b that the layer uses.
+    """Return, for each layer, the weights W and biases b that the layer uses.
 
     W has a row for each coordinate that the layer computes, and a column for each coordinate that
     it reads. b has the shape (rows, 1).
@@ -147,7 +136,6 @@ def _require(condition: bool | np.bool_) -> None:
 
 
 def _groups(layout: Layout, vector: np.ndarray) -> set[str]:
-    """Return the names of the coordinate groups in which a vector has a nonzero entry."""
     _require(not vector[layout.live :].any())
     return {g for g, at in layout.groups.items() if vector[at.start : at.stop].any()}
 
@@ -159,11 +147,9 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """Recognise the copies, products and look-ups of one layer.
+    """Return one layer as a `SparseLayer`, and the names of the groups that are nonzero after it.
 
-    Return the layer as a `SparseLayer`, and the names of groups that are nonzero after the layer.
-
-    The argument `live` names the coordinate groups that are nonzero before the layer.
+    The argument `live` names the groups that are nonzero before the layer.
     """
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
@@ -193,10 +179,9 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
 
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
-    """Describe the weights of an attention as a look-up; return None if all these weights are zero.
+    """Describe the weights of an attention as a look-up, or None if all are zero.
 
-    The function rebuilds the weights from the look-up that it recognised, and compares these
-    weights with the given weights.
+    The function rebuilds the weights from the look-up, and compares them with the given weights.
     """
     if not any(w.any() for w in weights.values()):
         return None
@@ -223,10 +208,6 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """Return the name of the coordinate group that begins with the coordinates `places`.
-
-    The name is "" if `places` is empty.
-    """
     if not places:
         return ""
     for group, at in layout.groups.items():

@@ -1,11 +1,7 @@
-"""Compute all steps of a run at once: the computation of step i + 1 uses step i of a given trace.
+"""Compute all steps of a run at once, each from the state that a given trace has at this step.
 
-The network's input at step i + 1 is its output at step i, so a run executes the steps one after the
-other. If a trace of the outputs is known, for example from a simulation of the machine, the
-computation of each step can start from it. The network can then compute all T + 1 steps in
-parallel, as one batch. At timestep 0, the computation starts from the network's own start state. If
-every step computes the trace's next state from the trace's state, then by induction the network's
-own run equals the trace.
+If every step turns the trace's state into the trace's next state, then by induction the network's
+own run equals the trace. At timestep 0, the computation starts from the network's own start state.
 """
 
 from collections.abc import Sequence
@@ -38,9 +34,8 @@ def every_step(
 ) -> Float[Array, "T1 w"]:
     """Compute the outputs o_0 .. o_T of all steps, each from given outputs o_0 .. o_(T-1).
 
-    The outputs of the sequential run (`transformer.run` with these arguments) are a fixed point of
-    the map from a trace to the next trace. If one applies the map k times to any outputs, the first
-    k outputs equal those of the sequential run.
+    The outputs of `transformer.run` are a fixed point of this map. After k applications to any
+    outputs, the first k outputs equal those of `transformer.run`.
     """
     T = outputs.shape[0] - 1
     encoded = tokens @ params["embedding"].T + encoder_codes
@@ -65,7 +60,7 @@ def every_step(
 def last_visits(here: Array, asked: Array, cells: int, /) -> Array:
     """For each step i, return the last step up to i at which the head was on the cell asked[i].
 
-    The result is 0 if there is no such step. Arrays have the shape (T1, n) for T1 steps of n words.
+    The result is 0 if there is no such step. Arrays have the shape (T1, n) for n words.
     """
     word = jnp.arange(here.shape[1])
 
@@ -87,10 +82,7 @@ def every_step_by_look_up(
     states: dict[str, Float[Array, "T1 size n"]],
     /,
 ) -> look_up.Found:
-    """Compute `every_step` for a batch of words, by look-ups with the weights' nonzero structure.
-
-    The docstring of `look_up.run` explains the structure of the weights.
-    """
+    """Compute `every_step` for a batch of words, by the look-ups of the module `look_up`."""
     layout, weights = structure.layout, blocks(structure, params)
     groups, (steps, _, n) = layout.groups, states["st"].shape
     start = {g: params["start"][groups[g].start : groups[g].stop] for g in LEAVES}
@@ -116,11 +108,8 @@ def every_step_by_look_up(
 
 
 COLUMNS = 2**14
-"""The number of states that go through the layers at once; a larger number may need more memory
-than the processor's cache holds.
-
-If a batch has more states, the network reads the batch in chunks of words.
-"""
+"""The number of states that go through the layers at once; a larger number may exceed the
+processor's cache."""
 
 
 @cache
@@ -166,12 +155,11 @@ def verify(
 ) -> Float[np.ndarray, "n T1"]:
     """Run every step from the trace's state; return the distances from the trace's next states.
 
-    The function computes all steps of the run in parallel. A distance of 0 means exact equality. If
-    all distances of a word are 0, the network's own run on this word equals the trace.
+    If all distances of a word are 0, the network's own run on this word equals the trace.
 
     Args:
         compiled: the machine, compiled to a network.
-        words: the input words; the docstring of `execute.encode` lists the words that are refused.
+        words: the input words, each with at most T symbols.
         trace: the trace to check, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".
         params: weights that replace the compiled weights; the function then uses the dense network

@@ -9,8 +9,8 @@ Every timestep i = 0..T applies all layers; at timestep 0 the decoder's memory i
 of step i+1 is the output of step i plus the position code of i+1.
 
 The parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}. The
-dictionary `layers` contains "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and b1.
-The parameters of corrected networks also contain W2, b2, W3, b3.
+dictionary `layers` contains "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and b1,
+and in corrected networks W2, b2, W3, b3.
 """
 
 from collections.abc import Mapping
@@ -28,16 +28,15 @@ Params = Mapping[str, Any]
 
 
 class Segment(NamedTuple):
-    """Consecutive layers that compute the same kinds of attention (decoder, encoder or both).
+    """Consecutive layers with the same attentions: to past steps, to the input, or both.
 
     Attributes:
         start: the index of the first layer.
         stop: the index after the last layer.
         decoder: whether the layers attend to past steps.
         encoder: whether the layers attend to the input.
-        targets: the coordinates that the attention to past steps may change; None means all
-            coordinates. For past steps, the run stores only the coordinates `targets`, which later
-            steps attend to.
+        targets: the coordinates that the attention to past steps may change, which the run stores;
+            None means all.
     """
 
     start: int
@@ -49,12 +48,11 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Attention:
-    """The rule that turns scores into weights.
+    """The rule that turns attention scores into attention weights.
 
     Attributes:
         kind: "hard" averages over the maximisers (the paper's rule); "soft" is softmax.
-        straight_through: whether derivatives are surrogates (a step function, for example, gets a
-            nonzero derivative); the computed values are the same in both cases.
+        straight_through: whether derivatives are surrogates that do not vanish.
         tie_tolerance: the distance from the maximum within which scores count as tied; 0 means
             exact ties.
     """
@@ -64,7 +62,6 @@ class Attention:
     tie_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a `kind` other than "hard" and "soft", and a tie tolerance outside of [0, 0.5)."""
         if self.kind not in ("hard", "soft"):
             raise Refused(
                 f"kind={self.kind!r} is unknown, expected 'hard' or 'soft'. Try kind='hard'"
@@ -82,10 +79,9 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return an unnormalised attention weight (mass) for each key.
+        """Return an unnormalised attention weight for each key, and the sum of these weights.
 
-        The second result is the sum of all masses. A forbidden key has the mass zero. The attention
-        weight of a key is its mass divided by the sum of all masses.
+        A forbidden key has the weight zero.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
@@ -98,7 +94,7 @@ class Attention:
 
 
 HARD = Attention()
-"""The paper's attention rule: keys tie exactly and share equal weights."""
+"""The paper's attention rule: keys with exactly equal best scores share equal weights."""
 
 
 class Record(NamedTuple):
@@ -109,10 +105,8 @@ class Record(NamedTuple):
     Attributes:
         hidden: the state after every layer of every timestep.
         decoder_scores: for each step and layer, the scores of the null key and timesteps 1 .. T.
-        decoder_weights: the attention weights that belong to the scores `decoder_scores`.
         encoder_scores: for each step and layer, the scores of the null key and input positions
             1 .. m.
-        encoder_weights: the attention weights that belong to the scores `encoder_scores`.
     """
 
     hidden: Float[Array, "T1 D w"]
@@ -123,7 +117,7 @@ class Record(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The outputs of a run of the network, and the record of its inner states.
+    """The outputs of a run of the network.
 
     Attributes:
         output: the network's output F(x) = theta_cls . o_T.
@@ -178,11 +172,10 @@ def attend(
         p: the parameters of one attention: Wq, bq, K0, V0.
         h: the hidden state that attends.
         memory: the keys and values of the memory.
-        allowed: a mask of the allowed keys; the other keys get the score -inf and the weight zero.
+        allowed: a mask of the keys; a forbidden key gets the score -inf and the weight zero.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        own: the key and the value of the current step; they are appended to the keys and values of
-            the past steps.
+        own: the key and the value of the current step, which follow those of `memory`.
         targets: the coordinates of h to which the values are added; None means all.
     """
     keys, values = memory
@@ -224,15 +217,13 @@ def run(
         encoder_codes: the position codes beta(1) .. beta(m) of the input symbols, as rows.
         decoder_codes: the position codes beta(0) .. beta(T+1) of the timesteps, one row each;
             beta(0) is not read.
-        segments: the layers in consecutive groups, each with the attentions that it computes. The
-            full network is a single segment of layers, with the attention to past steps and the
-            attention to the input.
+        segments: the layers in consecutive groups. The full network is one group with both
+            attentions.
         attention: the rule, hard or soft, that turns scores into weights.
-        inverse_temperature: the inverse temperature of softmax attention.
+        inverse_temperature: the factor of the scores in softmax attention.
         record: whether to return also the states and attention scores inside the run (`Record`).
         stop: the last step to compute, T by default; later outputs are zero. JAX cannot
-            differentiate a run with `stop` in reverse mode, and such a run returns no states and
-            scores.
+            differentiate a run with `stop` in reverse mode.
 
     Raises:
         Refused: if `record` is true, and `stop` is given or some segment lacks one of the

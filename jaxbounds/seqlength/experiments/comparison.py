@@ -20,18 +20,11 @@ from jaxbounds.seqlength.comparisons import (
 )
 
 _POINT = Setting(d=16, m=10**7)
-"""The default constants of the comparison; at these constants every bound is below the trivial
-value.
-
-The bound of Theorem 4.1 is below the trivial value only for m >= 590,336.
-"""
+"""The default class of Transformers, for which every bound is below the trivial value (Theorem 4.1
+only for m >= 590,336)."""
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The names of three versions of the paper's bound that the experiment evaluates.
-
-The variants are the printed bound, the bound with the chaining of the other bounds, and the
-sharpened bound.
-"""
+"""The paper's bound as printed, with the entropy integral of the other bounds, and sharpened."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -40,16 +33,13 @@ def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A class of single-layer Transformers, and three lines of settings (values of T, m and B_QK).
-
-    Along a line, one of T, m and B_QK varies, and all other quantities of the class stay fixed.
+    """A class of single-layer Transformers, and the values of T, m and B_QK that a run tries.
 
     Attributes:
-        setting: the setting that belongs to all three lines of settings.
-        T: the sequence lengths T that the experiment tries while it keeps the other settings fixed.
-        m: the sample sizes m that the experiment tries while it keeps the other settings fixed.
-        B_QK: the norm bounds B_QK that the experiment tries while it keeps the other settings
-            fixed.
+        setting: the class, from which a run varies one number at a time.
+        T: the sequence lengths.
+        m: the sample sizes.
+        B_QK: the bounds on ||W_QK||_{1,1}.
     """
 
     setting: Setting = field(default_factory=lambda: _POINT)
@@ -58,12 +48,6 @@ class Comparison:
     B_QK: tuple[float, ...] = _powers(1e-2, 1e3, 11)
 
     def __post_init__(self) -> None:
-        """Refuse a list of T, m or B_QK that has fewer than two values or does not increase.
-
-        Raises:
-            Refused: if a list is shorter or does not increase; the message names the list and shows
-                its values.
-        """
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
             if len(line) < 2 or list(line) != sorted(set(line)) or not line[0] > 0:
@@ -76,15 +60,12 @@ class Comparison:
 def run(config: Comparison, key: Array, /) -> xr.Dataset:
     """Evaluate every bound while one of T (length), m (sample size) and B_QK (norm) varies.
 
-    The experiment uses no random numbers.
-
     Returns:
-        The result is a dataset with the bounds along each line: `over_T` with axes (bound, T),
-        `over_m` and `over_B_QK`. `trivial_over_...` holds the trivial bound, and `winner_over_...`
-        holds the name of the least bound. `certified` and `first_m` have the axis `bound`;
-        `first_m` is the least m at which the bound is below the trivial value, or inf if this m is
-        above 2^60. `crossover` is the value of x = B_QK B_x / eps above which parameter counting
-        gives a smaller cover than Lemma 3.6.
+        A dataset with the bounds `over_T`, `over_m` and `over_B_QK`, with axes such as (bound, T).
+        `trivial_over_...` holds the trivial bound, and `winner_over_...` the name of the least
+        bound. `certified` and `first_m` have the axis `bound`; `first_m` is the least m at which
+        the bound is below the trivial value, or inf above 2^60. `crossover` is the x = B_QK B_x /
+        eps above which parameter counting gives a smaller cover than Lemma 3.6.
     """
     setting, names = config.setting, list(BOUNDS)
     table: dict[str, Any] = {}
@@ -105,10 +86,6 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
-    """Name the smallest bound at each value of the varied setting.
-
-    An example is "trivial, sharpened from 1e+04".
-    """
     label = lambda name: BOUNDS[name].label if name in BOUNDS else name
     changes = [i for i in range(1, len(line)) if winners[i] != winners[i - 1]]
     parts = [f"{label(winners[i])} from {line[i]:.3g}" for i in changes]
@@ -116,15 +93,11 @@ def _words(winners: np.ndarray, line: np.ndarray) -> str:
 
 
 def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
-    """Return a mask of the points at which a bound is smaller than the trivial bound."""
     return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
 
 
 def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide which bounds depend on the sequence length T.
-
-    A bound that is clipped at the trivial value gives no information about T.
-    """
+    """Decide which bounds depend on T; a bound clipped at the trivial value does not tell."""
     growth = data["over_T"].max("T") / data["over_T"].min("T")
     longest, shortest = float(data["T"].max()), float(data["T"].min())
     here = data.attrs.get("config", {}).get("setting", {}).get("m")
@@ -161,15 +134,10 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The settings at which the claims are decided. If the run ends before one of these settings, the
-claims stay open."""
+"""The settings at which a run decides the claims. A smaller run leaves the claims open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Return changed data: the paper's bounds grow by at most 0.1% with the sequence length T.
-
-    The claims must reject these data, which shows that the claims can fail.
-    """
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
     return data.assign(over_T=grown.transpose(*data["over_T"].dims))
@@ -194,11 +162,8 @@ CONTROLS: dict[str, Control] = {
     "where each wins, by norm": turned("B_QK", "winner_over_B_QK"),
     "smaller cover": valued(np.inf, "crossover"),
 }
-"""False variants of the data; the claims must reject all of them.
-
-In the false variants, constant bounds grow, growing bounds are constant, or the least bound is not
-the least.
-"""
+"""False data that the claims must reject: constant bounds grow, growing bounds are constant, or the
+least bound is not the least."""
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
@@ -226,10 +191,6 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """Describe the setting that all lines (variations of T, m and B_QK) share.
-
-    The result is empty if the data hold no setting.
-    """
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""
@@ -247,8 +208,7 @@ def figure(data: xr.Dataset, /) -> Any:
     """Plot the bounds as functions of T, of m and of B_QK, side by side.
 
     A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A curve
-    is faint where the bound is clipped at the trivial value and gives no information. The title of
-    a plot names the bounds that are clipped everywhere on the plot.
+    is faint where the bound is clipped at the trivial value.
     """
     import matplotlib.pyplot as plt
 

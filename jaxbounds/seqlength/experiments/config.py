@@ -19,18 +19,15 @@ class SparseMajority:
     """The settings of the experiment; the defaults take about a minute on two cores.
 
     Attributes:
-        lengths: the sequence lengths T; each has its own compiled program.
+        lengths: the sequence lengths T.
         seeds: the number of runs at each length, each with its own data.
         sparsity: |I|, the number of hidden indices.
-        train: the number of training samples.
-        validation: the number of validation samples; the paper also calls them the test set.
+        validation: the number of validation samples, which the paper also calls the test set.
         epochs: the largest number of epochs.
-        every: the number of epochs between validations. The training of a run is the same for each
-            value of `every`. The validation after an epoch therefore gives equal numbers for each
-            value of `every`. A larger number of epochs between validations takes less time, and
-            finds the best epoch among fewer epochs.
-        chunk: the number of validations between two checkpoints. Training at one length stops early
-            only at an epoch with a checkpoint.
+        every: the number of epochs between validations. A larger number takes less time, leaves the
+            training unchanged, and finds the best epoch among fewer epochs.
+        chunk: the number of validations between two checkpoints. Training stops early only at a
+            checkpoint.
         group: the number of runs trained side by side on a device.
         batch: the batch size; the last batch of an epoch may be smaller.
         loss: "sigmoid" (the public code's mean of two binary cross entropies) or "softmax" (the
@@ -40,10 +37,9 @@ class SparseMajority:
         rate: the learning rate.
         decay: the factor by which the learning rate is multiplied after each epoch.
         floor: the least learning rate; the decay stops there.
-        stop: whether to stop a run after the first epoch with training accuracy 1. The public code
-            stops the run at training accuracy 1; the paper does not mention such a stop.
+        stop: whether to stop a run after the first epoch with training accuracy 1, as the public
+            code does and the paper does not say.
         hidden: the width of the dense layer that the paper does not mention; 0 omits the layer.
-        embedding: the map from bits to tokens.
     """
 
     lengths: tuple[int, ...] = (20, 40, 80, 160)
@@ -68,11 +64,6 @@ class SparseMajority:
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that are impossible.
-
-        Raises:
-            Refused: if a setting is impossible; the message names the setting.
-        """
         if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
             raise Refused(
                 f"loss={self.loss!r} and rule={self.rule!r}, expected loss 'sigmoid' or"
@@ -84,17 +75,14 @@ class SparseMajority:
 
 
 REDUCED = SparseMajority()
-"""The default preset, which is smaller than the paper's experiment.
-
-The preset uses Adam, 600 epochs, symbol vectors of norm 3, and a positional code with the factor
-1/2.
-"""
+"""The default preset, smaller than the paper's experiment: Adam, 600 epochs, symbol vectors of norm
+3, and a positional code with the factor 1/2."""
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)
 """A fast preset: two lengths with two runs each."""
 
 LENGTHS = replace(REDUCED, lengths=tuple(range(20, 201, 20)))
-"""A preset with the paper's ten lengths; its training is that of the preset `REDUCED`."""
+"""A preset with the paper's ten lengths and the training of `REDUCED`."""
 
 EASY = replace(REDUCED, sparsity=3, epochs=300, lengths=(20, 80, 160))
 """A preset with only three hidden indices, so that training succeeds at every length."""
@@ -114,9 +102,7 @@ PUBLISHED = SparseMajority(
 public code."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
-"""A preset of settings from the paper's text; it ignores the public code.
-
-The preset has the paper's loss, 200000 epochs, and a network of attention and one linear map.
-"""
+"""A preset from the paper's text alone: its loss, 200000 epochs, and a network of attention and one
+linear map."""
 
 PRESETS = {"quick": QUICK, "published": PUBLISHED, "lengths": LENGTHS, "easy": EASY, "text": TEXT}

@@ -12,12 +12,10 @@ class Decision(NamedTuple):
     """The answer of `decide`: whether the values change with x, or how many runs would suffice.
 
     Attributes:
-        present: True if the slope of the values is significant and has the sign of `change`, the
-            slope that the caller of `decide` asks about. False if the slope is not significant, and
-            a test excludes slopes at least as large as `change`. None otherwise.
-        runs: the estimated number of runs at each x that would decide the question. The estimated
-            number of runs is a multiple of the present number of runs. None if the decision would
-            need more than 16 times the present number of runs.
+        present: True if the change is present, False if it is excluded, None if the runs do not
+            decide.
+        runs: the estimated number of runs at each x that would decide, a multiple of the present
+            number. None means more than 16 times the present number.
     """
 
     present: bool | None
@@ -34,22 +32,20 @@ def decide(
     change: float,
     level: float,
 ) -> Decision:
-    """Decide whether the values change along x as much as `change` states, or change less.
+    """Decide whether the values change along x by about `change`, or by less.
 
-    `trend` tests the values, and then the values minus a straight line with the slope of `change`.
-    The second test excludes the slope of `change` if the slope that remains after the subtraction
-    is significant and has the opposite sign. If neither test is significant, the function repeats
-    the tests with 2, 4, ... copies of every run. The first number of copies at which a test is
-    significant estimates the number of runs that would decide the question.
+    The change is present if `trend` finds a significant slope with the sign of `change`. It is
+    excluded if the values minus a straight line with the slope of `change` have a significant slope
+    of the opposite sign. If neither test is significant, the function repeats the tests with 2, 4,
+    ... copies of every run. The first number of copies that decides estimates the number of runs
+    needed.
 
     Args:
-        x: the value of x (for example the sequence length) for each row of `values`. The docstring
-            of `trend` describes the errors raised.
-        values: the measured values of all runs; each row contains the runs at one x.
+        x: the abscissa of each row of `values`, for example the sequence length.
+        values: the measured values; each row contains the runs at one x.
         keep: a boolean mask; True marks the runs that enter the tests.
         kind: the summary of the runs at one x, "mean" or "max".
-        change: the change that the test asks about: the values at the largest x minus the values at
-            the least x.
+        change: the values at the largest x minus the values at the least x.
         level: the significance level of both tests.
     """
     ramp = (change / np.ptp(x) * (x - x.min()))[:, None]

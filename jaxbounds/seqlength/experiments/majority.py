@@ -27,10 +27,8 @@ from jaxbounds.seqlength.network_bound import (
 from jaxbounds.seqlength.sparse_majority import embed
 
 LEARNED = 0.6
-"""The training loss below which a run counts as learned; guessing has the loss ln 2.
-
-The criterion uses the loss of the best epoch, in nats. A larger number counts more runs as learned.
-"""
+"""The training loss of the best epoch, in nats, below which a run has learned; guessing has the
+loss ln 2. A larger number counts more runs as learned."""
 
 DELTA = 0.05
 """The failure probability of the diagnostic bounds; a larger probability gives smaller bounds."""
@@ -39,10 +37,6 @@ DELTA = 0.05
 def _network(
     trained: Trained, seed: int, config: SparseMajority
 ) -> tuple[AttentionNetwork, dict[str, float], TokenNorms]:
-    """Return a run's best network as a network with a scalar output.
-
-    Return also its norms and the norms of its tokens.
-    """
     pick = lambda tree: jax.tree.map(lambda leaf: leaf[seed], tree)
     dense = [("hidden", "relu")] if config.hidden else []
     dense.append(("readout", "identity"))
@@ -82,27 +76,22 @@ def run(
 ) -> xr.Dataset:
     """Train at every length.
 
-    Return each quantity of the figures as an array with one value per length and seed. The
-    following variables have the axes (T, seed). The values at the best epoch are: gap (validation
+    These variables have the axes (T, seed). At the epoch of least validation loss: gap (validation
     minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start),
-    epoch, and `learned` (training loss below 0.6). At the end of a run, the data hold: epochs_run,
-    train_accuracy (the running accuracy of the last epoch), and diverged (the epoch of the
-    divergence, or -1).
+    epoch, and `learned` (training loss below 0.6). At the last epoch: epochs_run, train_accuracy,
+    and diverged (the epoch of the divergence, or -1).
 
-    Three variables have the axis T and describe the run with the largest gap. The variable `bound`
-    is a bound on the gap of the cross entropy. The variable `bound` uses the norms of the run
-    itself and delta = 0.05, and is clipped to [0, 1]. The variable `bound` is only a diagnostic and
-    no valid bound, because the norms are measured after training. The variable `bound_fixed` is
-    `bound` with the norms of the run at the first length in place of each run's own. `norm_product`
-    is the product of the norms of the value maps (summed over the heads) and of the dense layers.
+    Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
+    gap of the cross entropy with the run's own norms and delta = 0.05, clipped to [0, 1]. It is no
+    valid bound, because the norms are measured after training. `bound_fixed` uses the norms of the
+    run at the first length instead. `norm_product` is the product of the norms of the value maps
+    (summed over the heads) and of the dense layers.
 
     Args:
         config: the settings of the experiment.
-        key: the random key of all random choices; the key of a run depends only on the run's length
-            and number.
-        folder: the folder of the checkpoints of every length.
-        resume: whether to continue from the checkpoints in the folder; if not, the run deletes
-            these checkpoints.
+        key: the random key; each run's own key depends only on its length and number.
+        folder: the folder of the checkpoints.
+        resume: whether to continue from the checkpoints in `folder`; if not, they are deleted.
 
     Raises:
         Refused: if a length does not exceed the number of hidden indices, or if the folder to

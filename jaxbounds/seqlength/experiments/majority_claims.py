@@ -1,18 +1,9 @@
 """A test of Section 6's claims about Figures 1 to 3, on the data of `seqlength.majority`.
 
 The claims use only runs that learned, because an untrained network has no generalization gap at any
-length. Four of the experiment's claims are about trends. The joint significance level of the four
-tests is 5%, so the level of each test is 1.25%. The experiment reports a trend if the trend's slope
-is significant. The experiment reports no trend if the test excludes every trend that is large
-enough to see in the figure. A trend is large enough if it doubles the values, or changes the
-accuracy by 0.1. If a trend is neither present nor absent, the claim is open. The experiment then
-estimates how many runs would decide the claim. As in the paper, the tests use the maximum over the
-runs. For the accuracy, another test uses the mean over the runs. The output also lists the mean
-over runs, and the slopes against ln T.
-
-If the settings differ from the paper's settings, the claims about the figures stay open. The bounds
-of Section 4 hold for every trained network. For each run, the experiment decides whether the run's
-own gap is below its bound.
+length. A claim of a trend holds if the slope is significant. A claim of no trend holds if the test
+excludes every trend that doubles the values or changes the accuracy by 0.1. As in the paper, the
+tests use the maximum over the runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,11 +21,8 @@ from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05 / 4
-"""The significance level of each test: 0.05, divided by the number of claims, which is four. Each
-level is a probability.
-
-A larger level decides more claims, and decides wrongly more often.
-"""
+"""The significance level of each of the four tests, as a probability. A larger level decides more
+claims, and decides wrongly more often."""
 
 RISE = "no rise at p < .0125, a doubling excluded"
 DROP = "no fall at p < .0125, by 0.1 excluded"
@@ -47,10 +35,7 @@ PLATEAU = f"Figure 3: a plateau from T = 100 on ({DROP}, best accuracy > 0.7)"
 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
-    """List the settings that differ from the paper and its code.
-
-    An example is "epochs 300 for 600": 300 epochs, but 600 in the code.
-    """
+    """List the settings that differ from the paper and its code, such as "epochs 300 for 600"."""
     plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
@@ -72,7 +57,6 @@ def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
 
 
 def _trends(data: xr.Dataset, name: str, keep: np.ndarray) -> dict[str, Trend]:
-    """Compute slopes of a variable's maximum and mean over runs, against T / 100 and ln T."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     scales = {"": T / 100.0, " on ln T": np.log(T)}
     return {
@@ -89,10 +73,6 @@ def _in_words(found: dict[str, Trend]) -> str:
 def _absent(
     data: xr.Dataset, name: str, keep: np.ndarray, kind: str, change: float
 ) -> tuple[bool | None, list[str]]:
-    """Decide whether a trend with the sign of `change` is absent.
-
-    If the runs cannot decide, the function estimates how many runs would decide.
-    """
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)
     if found.present is not None:
@@ -126,11 +106,6 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide two claims about the generalization bounds of all runs.
-
-    The two claims: each generalization gap is below its bound, and a bound depends on T only
-    through the norms of the trained network.
-    """
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous
@@ -174,11 +149,6 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _with_slope(name: str, change: float) -> Control:
-    """Return a function that makes false data, which the claims must reject.
-
-    In the changed data, the values change along T by `change` times the largest absolute value.
-    """
-
     def control(data: xr.Dataset) -> xr.Dataset:
         along = (data["T"] - data["T"].min()) / (data["T"].max() - data["T"].min())
         other = data[name] + change * float(np.abs(data[name]).max()) * along
@@ -197,7 +167,5 @@ CONTROLS: dict[str, Control] = {
     "at fixed norms": _with_slope("bound_fixed", 0.1),
     "its trend is that": _with_slope("bound", 3.0),
 }
-"""False variants of the data; the claims must reject all of them.
-
-The changed data have wrong trends, runs that have not learned, or a gap above the bound.
-"""
+"""False data that the claims must reject: wrong trends, runs that have not learned, or a gap above
+the bound."""

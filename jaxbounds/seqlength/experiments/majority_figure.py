@@ -19,7 +19,6 @@ WORDS = {True: "yes", False: "NO", None: "open"}
 
 
 def _settings(data: xr.Dataset) -> str:
-    """Describe the runs, how many of them learned, and the settings that differ from the paper."""
     lengths, seeds = data["learned"].shape
     faint = int((~data["learned"].values.astype(bool)).sum())
     runs = f"{seeds} runs at each of {lengths} lengths"
@@ -37,9 +36,7 @@ def _settings(data: xr.Dataset) -> str:
 def figure(data: xr.Dataset, /) -> Any:
     """Draw Figures 1 to 3 side by side.
 
-    Each figure shows every run, and the maximum and the mean over the runs that learned. The title
-    of each panel says whether the data confirm the figure's claims. The first line of the figure
-    states the number of runs and the settings.
+    Each figure shows every run, and the maximum and the mean over the runs that learned.
     """
     import matplotlib.pyplot as plt
 

@@ -1,9 +1,7 @@
 """Resumable training on the sparse majority task.
 
-One compiled program trains all runs of one sequence length together, each with its own learning
-rates and data. In one step of this sweep, each run trains for several epochs and validates once.
-The training uses the short form of the network, from the module `majority_model`. The short form of
-the network computes equal outputs directly from the bits, without the embedded tokens.
+One compiled program trains all runs of one sequence length together, on the fast formula of
+`majority_model.reduced_logits`.
 """
 
 from dataclasses import replace
@@ -45,7 +43,7 @@ class Lane(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The measurements of one run at the validation with the least loss."""
+    """The measurements of one run at the epoch with the least validation loss."""
 
     validation_loss: Float[Array, ""]
     train_loss: Float[Array, ""]
@@ -68,13 +66,10 @@ class Run(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The results of all runs of one length, stacked along a leading axis, as arrays on the host.
+    """The results of all runs of one length, stacked along a leading axis.
 
     Attributes:
-        runs: the last state of each run.
-        data: for each run, its training and validation data.
-        diverged: for each run, the epoch of the first validation with a loss that is not finite, or
-            -1.
+        diverged: for each run, the first validated epoch with a loss that is not finite, or -1.
     """
 
     runs: Run
@@ -106,8 +101,7 @@ _draw_data = jax.jit(jax.vmap(draw_data, (0, None, None)), static_argnums=(1, 2)
 def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
     """Return the inputs of all training runs of sequence length T, stacked along a leading axis.
 
-    The key of a run depends only on T and the run's number. The key does not depend on the other
-    lengths or on the number of runs.
+    The key of a run depends only on T and the run's number.
     """
     keys = jax.random.split(jax.random.fold_in(key, T), config.seeds)
     split = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)
@@ -128,8 +122,7 @@ def start(config: SparseMajority, lane: Lane, /) -> Run:
 def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
     """Train for one epoch, with the data in random order.
 
-    The loss of the last batch is the mean over the examples of this batch. The last batch may be
-    smaller than the others.
+    The last batch may be smaller; its loss is the mean over its own examples.
     """
     data, n, batch = lane.data, config.train, min(config.batch, config.train)
     count = -(-n // batch)
@@ -168,10 +161,7 @@ def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """Measure the losses of a run.
-
-    Store the state as the best if its validation loss is the least so far.
-    """
+    """Measure a run's losses, and store the state if its validation loss is the least so far."""
     data, params, loss = lane.data, run.training.params, LOSSES[config.loss]
     logits = reduced_logits(params, data.task, data.validation_bits)
     held_out = jnp.mean(loss(logits, data.validation_labels))
@@ -185,12 +175,7 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
-    """Run the next `every` epochs (fewer at the end of the run), and then validate.
-
-    The number of epochs is an argument of the compiled program, so another number of epochs needs
-    no new compilation. The number of epochs between two validations does not change the parameters
-    after an epoch.
-    """
+    """Train for `every` epochs (fewer at the end of the run), and then validate."""
 
     def live(_: Array, run: Run) -> Run:
         after = epoch(config, lane, run)
@@ -212,10 +197,10 @@ def train_length(
 
     Args:
         config: the settings of the experiment.
-        key: the random key of all random choices.
+        key: the random key.
         T: the sequence length.
         folder: the folder of this length's checkpoints; None writes no checkpoint.
-        resume: whether to continue from the folder's checkpoints instead of clearing them.
+        resume: whether to continue from the checkpoints in `folder` instead of deleting them.
 
     Raises:
         Refused: if T is not above the number of hidden indices, the checkpoints are damaged or have

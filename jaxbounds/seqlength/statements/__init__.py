@@ -1,9 +1,4 @@
-"""The paper's statements in its order: `SECTIONS` maps each section to a module.
-
-The module `instances` holds functions that draw random instances for several statements.
-`errata.toml` lists the paper's errors. `items` lists every numbered item of the paper. The module
-`reference` holds the paper's edition, links and BibTeX entry.
-"""
+"""The paper's statements in its order: `SECTIONS` maps each section to a module."""
 
 from pathlib import Path
 

@@ -1,13 +1,9 @@
-"""A disproof of Corollary F.0.2's bound.
+"""A disproof of Corollary F.0.2's bound, for norms over rows and over columns.
 
-The disproof covers norms over rows and over columns, and projections on the l_1 ball and on the l_2
-ball. The networks have one layer and a constant [CLS] token, and they differ only in row 0 of W_QK,
-as in the module `packings`. Every other weight matrix has one row or one column, and satisfies the
-norm bounds over rows and over columns. All tokens lie in the l_1 ball, and so in the l_2 ball.
-Therefore the projection Pi_norm on either ball changes no row. Two faults of the corollary cause
-the disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9). The first layer's cover of
-W_v holds only for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
-networks.
+The networks have one layer and a constant [CLS] token, and they differ only in row 0 of W_QK. Every
+other matrix has one row or one column. All tokens lie in the l_1 ball, so the projection on the l_1
+or l_2 ball changes no token. The printed bound is false because the first layer's cover of W_QK
+lacks a factor B_x^2 (E9), and its cover of W_v is for inputs of norm 1 (E10).
 """
 
 import functools
@@ -60,8 +56,8 @@ def meets(
 ) -> dict[str, Any]:
     """Check every assumption of Sections 2.6, 4.3 and Appendix F except the lemma's norm of W_QK.
 
-    `columns` and `rows` are norms of the whole matrix W_QK; the dictionary `layer` contains only
-    three coordinates of it.
+    `columns` and `rows` are norms of the whole matrix W_QK; `layer` contains only three
+    coordinates.
     """
     one = 1.0 + 1e-12
     narrow = (layer["W_v"], layer["W_c"].T, w[:, None])
@@ -125,10 +121,6 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 
 
 def _halves(d: int, **changed: float) -> dict[str, Any]:
-    """Return the counterexample `HALVES` in dimension d, with token norm B_x = 100 sqrt d.
-
-    The attention scores of the input's two tokens differ by 5000.
-    """
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 
 

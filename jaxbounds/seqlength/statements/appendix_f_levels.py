@@ -1,10 +1,8 @@
 """A disproof of Corollary F.0.1's bound, by networks whose weights differ in magnitude and in sign.
 
-Except for the magnitudes of the weights, the networks are as in the module `appendix_f`.
-
-The printed bound on the cover's size grows with d. Networks that differ only in signs are too few
-to refute the printed bound. Networks whose weights differ in magnitude refute the bound. Their
-first layer distinguishes a number of magnitudes (levels) of the order B_x^2 / d.
+The printed bound on the cover's size grows with d, so networks that differ only in signs are too
+few. The first layer of these networks distinguishes a number of magnitudes of the order B_x^2 / d.
+All else is as in the module `appendix_f`.
 """
 
 import functools
@@ -39,7 +37,7 @@ def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
 
     Each l_i is one of M equally spaced levels in [-1, 1]. The network compares l_i with a threshold
     t on the tokens +-B_x (15 e_1 + (e_i - t e_2) / 2) / 16. Here t is the middle between two
-    neighbouring levels. The argument `side` chooses which of the two levels is l_i.
+    neighbouring levels, and `side` chooses one of the two as l_i.
     """
     d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
     xp = array_module(d, B_x, M, t)
@@ -69,10 +67,6 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
 
 
 def _whole(instance: Instance, size: Size) -> Instance:
-    """Round the number M of levels to a whole number >= 2, and clip the threshold t.
-
-    The function clips t to |t| <= 1 - 1 / (M - 1), between the least and the largest level.
-    """
     scales = draw.positive("B_x", "epsilon")(instance, size)
     M = np.maximum(np.round(np.abs(instance["M"])), 2.0)
     most = 1.0 - 1.0 / (M - 1.0)

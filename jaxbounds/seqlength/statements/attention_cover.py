@@ -15,10 +15,6 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _two_blocks(size: Size) -> Instance:
-    """Return scores theta_2 = -theta_1.
-
-    The entries of theta_1 are c on one half of the coordinates and -c on the other half.
-    """
     sign = np.where(np.arange(size["p"]) < size["p"] // 2, 0.5, -0.5)
     half = np.geomspace(1e-2, 10.0, 24)[:, None] * sign[None]
     return {"theta": -half, "step": 2.0 * half}
@@ -82,18 +78,13 @@ LEMMA_C_1 = draw.gradient_search(
 
 
 def _scores_step(instance: Instance) -> Array:
-    """Bound the change of the [CLS] token's attention scores if W changes by the instance's `step`.
-
-    Return the largest change.
-    """
     return jnp.max(vector_norm(instance["X"])) * vector_norm(instance["step"].T @ instance["X"][0])
 
 
 def _two_tokens(size: Size) -> Instance:
-    """Return tokens v (CLS) and -v.
+    """Return tokens v (CLS) and -v, and a step of W along v across 0.
 
-    Return also a step of W along v, from slightly below 0 to slightly above 0. The attention's
-    derivative in W is largest at W = 0.
+    The attention's derivative in W is largest at W = 0.
     """
     rng, rows = np.random.default_rng(0), []
     for amount in np.geomspace(1e-2, 1.0, 24):

@@ -15,10 +15,6 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _longest(size: Size) -> Instance:
-    """Return instances at which the inequality is an equality.
-
-    In these instances, v selects the longest column of P, and u is this column.
-    """
     P = np.random.default_rng(0).normal(size=(8, size["d"], size["T"]))
     at = np.linalg.norm(P, axis=1).argmax(axis=1)
     columns = P[np.arange(8), :, at]
@@ -94,7 +90,6 @@ NORMS = draw.inequality(
 
 
 def _equal_tokens(size: Size) -> Instance:
-    """Return sequences whose tokens all equal B_x s e_j, so that every average has norm B_x."""
     rng, rows = np.random.default_rng(0), []
     for vertex in draw.signed_vertices(size["d"], 3.0):
         W = rng.normal(size=(size["d"], size["d"]))

@@ -20,16 +20,13 @@ OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
 LAYER = {"W_QK": [[0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
-"""The copy of `LAYER` differs in W_QK by a small step. The inputs are opposite tokens of norm 4."""
+"""A copy of `LAYER` with a slightly different W_QK; the inputs are opposite tokens of norm 4."""
 
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
 
 def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the assumptions of Theorem 4.2 and Appendix E for a layer and its perturbed copy.
-
-    The check uses B_x = 4, B_w = 1 and the activation tanh.
-    """
+    """Check the assumptions of Theorem 4.2 and Appendix E for a layer and its perturbed copy."""
     named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
     bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}
     norm = lambda W: np.linalg.norm(np.asarray(W), ord=2, axis=(-2, -1)).max()
@@ -85,10 +82,6 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 
 
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
-    """Return a layer and a copy that differs only in W_c.
-
-    The norms of the outputs are so small that the projection Pi_norm leaves them unchanged.
-    """
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
     W_c = rng.uniform(-1.0, 1.0, size=(2, k, d)) / (k * math.sqrt(d))
@@ -119,10 +112,6 @@ def _block_cases(size: Size) -> Instance:
 def _moved(
     g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
 ) -> Array:
-    """Measure the distance between the outputs of a layer and of its perturbed copy.
-
-    Return the largest distance over the tokens.
-    """
     run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 
@@ -277,10 +266,6 @@ def _lemma_e_3(instance: Instance, size: Size) -> Sides:
 
 
 def _along(size: Size) -> Instance:
-    """Return vectors with w = g - ghat, and w - what a multiple of ghat.
-
-    Then both terms of Lemma E.3's bound are attained.
-    """
     g, ghat = np.random.default_rng(0).normal(size=(2, 8, size["d"]))
     return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}
 

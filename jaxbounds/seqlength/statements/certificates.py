@@ -37,7 +37,6 @@ READOUT = np.array([1.0, -1.0])
 
 
 def _network(scale: float) -> AttentionNetwork:
-    """Return a network with d = 1, one head and two outputs; `scale` sets its norms."""
     return AttentionNetwork(
         maps=np.array([[[scale, 0.0]]]),
         values=np.array([[[0.5]]]),
@@ -98,10 +97,7 @@ NORMS = identity_on_host(
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Estimate the Rademacher complexity Rad of 16 networks.
-
-    The networks differ only in the signs of their values, offset, kernel and bias.
-    """
+    """Estimate the complexity of 16 networks that differ only in the signs of their weights."""
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense

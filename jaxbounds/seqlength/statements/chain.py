@@ -47,11 +47,6 @@ def _network_sample(key: Array, size: Size) -> Instance:
 
 
 def _one_moves(size: Size) -> Iterator[dict]:
-    """Return networks and perturbed copies that differ only in w or in the last layer's W_c.
-
-    All tokens are equal and parallel to e_1. Every map of the network sends these tokens to tokens
-    parallel to e_1.
-    """
     L, d, k = size["L"], size["d"], size["k"]
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
     for scale in (0.5, 2.0, 4.0, 8.0):
@@ -67,10 +62,6 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return networks and perturbed copies.
-
-    They are Lemma E.2's counterexample, and pairs that differ in one matrix.
-    """
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -132,7 +123,6 @@ _ONE_VALUE_MAP = Counterexample(
 
 
 def _moved(instance: Instance) -> Array:
-    """Compute |g_scalar(X; W, w) - g_scalar(X; What, what)|."""
     run = lambda weights: blocks(instance["X"], weights, activation=jnp.tanh)[-1][0]
     exact, moved = run(instance["layers"]), run(instance["moved"])
     return jnp.abs(exact @ instance["w"] - moved @ instance["what"])
@@ -191,10 +181,9 @@ CHAIN = on_networks(
 
 
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
-    """Compute the norms of a network and of its perturbed copy.
+    """Compute the norms of a network and its copy, and the bound sum_i beta_i eps_i.
 
-    Compute also the bound sum_i beta_i eps_i. Here eps_i is the largest distance between the
-    outputs of matrix i and of its perturbed copy.
+    Here eps_i is the largest distance between the outputs of matrix i and of its perturbed copy.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)
@@ -270,7 +259,6 @@ COVER = on_networks(
 
 
 def _words_sample(key: Array, size: Size) -> Instance:
-    """Draw a network, K readouts of norm 1, and perturbed copies of network and readouts."""
     a, b, c = jax.random.split(key, 3)
     drawn = draw.normals(a, {"V": (size["K"], size["d"]), "step": (size["K"], size["d"])})
     V = draw.unit(drawn["V"])

@@ -1,7 +1,6 @@
 """The short names (S1 to S11) of this paper's sharpenings, each with an explanation.
 
-The statements use the names defined here in their sharpened versions and in notes. S8 improved no
-bound, so no sharpened version has this name.
+No statement uses S8, because S8 improved no bound.
 """
 
 CODES = {
@@ -31,6 +30,5 @@ CODES = {
     "S11": "The cross entropy of logits of absolute value at most M has a Lipschitz constant "
     "below 2, which depends on M and on the number K of words.",
 }
-"""A dictionary from the code of each sharpening, such as "S10", to its explanation, which
-`jaxbounds show` prints.
+"""The explanation of each sharpening by its short name, such as "S10"; `jaxbounds show` prints it.
 """

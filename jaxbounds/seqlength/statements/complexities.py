@@ -213,10 +213,6 @@ def _dudley(instance: Instance, size: Size) -> Sides:
 
 
 def _dudley_cases(size: Size) -> Instance:
-    """Return classes that contain random functions and the function 0.
-
-    For m = 3, the result also holds the class of all functions with values +-1.
-    """
     rng, rows, m = np.random.default_rng(0), [], size["m"]
     for _ in range(12):
         values = rng.normal(size=(8, m)) * np.exp(rng.normal(size=(8, 1)))

@@ -33,9 +33,8 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
     """Return the largest number of points that the functions shatter with the margin `gap`.
 
-    A set of points is shattered if each point has a level with the following property. For every
-    choice of sides (above or below a point's level), some function is at least `gap` from the
-    levels of all points, on the chosen sides.
+    Points are shattered if each has a level such that, for every choice of sides (above or below),
+    some function is on the chosen side of every level, at least `gap` away.
     """
     # The functions above, and the functions below, as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
@@ -52,17 +51,13 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
-    """Return the midpoints of all pairs of values whose difference is at least twice `gap`.
-
-    A test of shattering needs to try only the midpoints between neighbouring values as levels.
-    """
+    """Return the midpoints between values at least 2 `gap` apart, the only levels to try."""
     ordered = np.unique(values)
     i, j = np.nonzero(ordered[None] - ordered[:, None] >= 2.0 * gap)
     return np.unique((ordered[i] + ordered[j]) / 2.0)
 
 
 def _worst_complexity(F: np.ndarray, m: int) -> float:
-    """Compute the largest Rademacher complexity over all samples of m points (with repetition)."""
     sums, probability, first = _sign_sums(F.shape[1], m)
     of_sums = probability * (sums @ F.T).max(axis=1)
     return float(np.add.reduceat(of_sums, first).max()) / m
@@ -72,9 +67,8 @@ def _worst_complexity(F: np.ndarray, m: int) -> float:
 def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the sums of the random signs at each point, with their probabilities.
 
-    The third result is the index of each sample's first row in the array of sums. If a sample
-    contains a point c times, k of the point's c random signs are -1 with probability C(c, k) / 2^c.
-    The sum of the point's signs is then c - 2 k.
+    The sum over a point that a sample contains c times is c - 2 k with probability C(c, k) / 2^c.
+    The third result is the first row of each sample in the array of sums.
     """
     sums: list[list[float]] = []
     probability: list[float] = []
@@ -89,7 +83,6 @@ def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _largest_separated(G: np.ndarray) -> int:
-    """Return the size of the largest set of functions that pairwise differ by 2 at some point."""
     apart = np.abs(G[:, None] - G[None]).max(axis=-1) >= 2 - 1e-12
     sets = itertools.chain.from_iterable(
         itertools.combinations(range(len(G)), size) for size in range(len(G), 1, -1)
@@ -99,7 +92,6 @@ def _largest_separated(G: np.ndarray) -> int:
 
 
 def _class(key: Array, size: Size) -> Instance:
-    """Draw a class of functions, a margin as a multiple of Rad, and a level for each value."""
     keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
     which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
     F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])
@@ -112,10 +104,7 @@ def _class(key: Array, size: Size) -> Instance:
 
 
 def _cubes(size: Size) -> Instance:
-    """Return classes with every choice of signs at some points and 0 at the other points.
-
-    Each class occurs with two margins: 1, and 1.02 times the class's complexity Rad.
-    """
+    """Return classes with every choice of signs at some points and 0 at the other points."""
     every, rows = np.array(list(itertools.product((-1.0, 1.0), repeat=size["points"]))), []
     for count in range(1, size["points"] + 1):
         F = np.where(np.arange(size["points"]) < count, every, 0.0)
@@ -191,7 +180,6 @@ LINKS = draw.random_search_on_host(
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
-    """Compare the exact complexity with the bounds of Theorem 5.1, for constant f_s in [-B, B]."""
     m, K, B = draw.numbers(instance, "m", "K", "B")
     walk = 1.0 / (math.sqrt(math.pi) * scipy.special.poch(m // 2 + 0.5, 0.5))  # E|S_m| / m, m even
     ends = [math.log1p((K - 1) * math.exp(sign * 2.0 * B)) for sign in (1.0, -1.0)]

@@ -22,19 +22,14 @@ from jaxbounds.seqlength.linear_bounds import (
 from jaxbounds.seqlength.statements import instances as draw
 
 FINE = 1.1
-"""The ratio q of neighbouring levels (ranges of the rows' norms) in the sharpened version of the
-claim.
-
-The cover approximates a matrix by at most q x^2 corrections, where x = B B_x / epsilon. A smaller q
-therefore allows fewer corrections, but needs more levels.
-"""
+"""The ratio q of the sharpened claim. A larger q needs fewer levels and allows more corrections, at
+most q x^2 with x = B B_x / epsilon."""
 
 
 def _cases(size: Size) -> Instance:
-    """Return the maps that need the most corrections (steps of the cover's approximation).
+    """Return maps whose errors on orthonormal points barely need a correction.
 
-    On orthonormal points, the maps of this instance have errors only slightly above the threshold
-    at which the code corrects a map.
+    These maps need the most corrections.
     """
     k, d, N = size["k"], size["d"], size["N"]
     rows = []
@@ -121,9 +116,9 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
 
 
 def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -1)) -> float:
-    """Compute the logarithm of the number of codes (words) of length floor(q x^2).
+    """Compute the logarithm of the number of codes of length floor(q x^2).
 
-    Each letter of a code is empty, or it names an entry of the matrix, a sign and a level.
+    Each letter of a code is empty, or names a matrix entry, a sign and one of the levels.
     """
     length = sum(1 for count in range(1, 1000) if count <= q * x**2)
     below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())

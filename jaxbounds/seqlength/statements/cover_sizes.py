@@ -140,10 +140,6 @@ COVER_SIZES = draw.on_host(
 
 
 def _whole_covers(instance: Instance, size: Size) -> Sides:
-    """Scale W to the norm 1.
-
-    Compute the distance of W from the members of the covers of both lemmas.
-    """
     (x, W), k, d = draw.numbers(instance, "x", "W"), size["k"], size["d"]
     K = int(linear_bounds.sparsity_needed(x))
     columns, entries = (
@@ -195,7 +191,6 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
 
 
 def _row_vertices(size: Size) -> Instance:
-    """Return matrices whose rows all equal a vertex v of the l_1 ball, with the input x = v."""
     vertices = draw.signed_vertices(size["d"])
     W = np.stack([vertices] * size["k"], axis=1)
     return {"W": W, "moved": 0.0 * W, "x": vertices}

@@ -58,13 +58,10 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 
 
 def _least(a: Any, b: Any, B: Any) -> Any:
-    """Compute the minimum of Dudley's bound over 0 < delta <= B.
+    """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
-    The function searches for the minimum, or uses a formula under a JAX trace. The claim is an
-    equality, so an upper bound on the minimum (the value at some delta) is not enough. The
-    minimised bound is delta + (B - delta) a + b ln(B / delta). The formula for traced values takes
-    delta = b / (1 - a), a zero of the derivative, or B if B is less. For b >= 0 and a < 1 the bound
-    is convex in delta, so the formula gives the minimum.
+    Under a JAX trace, delta is min(b / (1 - a), B), the minimum of the convex bound for b >= 0 and
+    a < 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)

@@ -88,10 +88,7 @@ GENERALIZATION = Statement(
 
 
 def _tail(instance: Instance, size: Size) -> Sides:
-    """Check a tail bound for the mean of m independent terms in [-c, c].
-
-    The mean exceeds its expectation by t with probability at most exp(-m t^2 / (2 c^2)).
-    """
+    """Check that a mean exceeds its expectation by t with probability <= exp(-m t^2 / (2 c^2))."""
     c, m, delta, rad, lipschitz = draw.numbers(instance, "c", "m", "delta", "rad", "lipschitz")
     given = {"c": c, "m": m, "delta": delta, "lipschitz": lipschitz}
     fails = lambda t: math.exp(-m * t**2 / (2.0 * c**2))

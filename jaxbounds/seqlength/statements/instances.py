@@ -1,9 +1,4 @@
-"""The samplers of instances, and settings that many statements share.
-
-The samplers draw the parts of an instance: random positive factors (scales), points of norm balls,
-and extreme points of norm balls. NumPy builds the extremal instances (`cases`, which a statement
-lists), so that these instances need no compiled program.
-"""
+"""Random and extremal inputs for statements: scales, points of norm balls, and extreme points."""
 
 import functools
 import itertools
@@ -21,15 +16,14 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""A budget without search; it suffices for statements that random and extremal instances decide."""
+"""64 random instances without search, for statements that random and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
-"""A search budget for statements without a known instance at which the claimed inequality is an
-equality or nearly one."""
+"""A search budget for inequalities without a known instance at which both sides are nearly equal.
+"""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""A budget with 128 random instances and no gradient search, for claims whose instances vary
-widely."""
+"""128 random instances without gradient search, for claims whose instances vary widely."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)
@@ -39,9 +33,7 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""A function that declares an inequality, which random and extremal instances and a few gradient
-searches check.
-"""
+"""Declare an inequality that random and extremal instances and a few gradient searches check."""
 
 random_search = functools.partial(
     Statement,
@@ -49,14 +41,10 @@ random_search = functools.partial(
     search="random",
     budget=Budget(samples=64, restarts=4, steps=30, batch=64),
 )
-"""A function that declares an inequality, which random searches check instead of gradients.
-
-Use this function if the sides of the inequality are piecewise constant, for example because of a
-greedy choice.
-"""
+"""Declare an inequality that random searches check, because its sides are piecewise constant."""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""A budget of few random instances and no search, for sides that JAX does not compute."""
+"""16 random instances without search, for sides that JAX does not compute."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -70,10 +58,7 @@ identity_on_host = functools.partial(Statement, kind="identity", host=True, budg
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
-    """Draw one normal vector, and split the vector into arrays with the given names and shapes.
-
-    JAX then compiles one program for all arrays.
-    """
+    """Draw normal arrays with the given names and shapes, by one compiled program."""
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}
@@ -132,14 +117,14 @@ def stacked(rows: list[dict], /) -> dict:
 
 
 def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
-    """Return a function that lists all combinations of named values, as a statement's `cases`."""
+    """Return a function that lists all combinations of the named values."""
     columns = zip(*itertools.product(*values.values()))
     cases = dict(zip(values, map(np.array, columns)))
     return lambda size: dict(cases)
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """Return a projection for host searches that replaces each named entry x by max(|x|, 1e-6)."""
+    """Return a projection that replaces each named entry x of an instance by max(|x|, 1e-6)."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},

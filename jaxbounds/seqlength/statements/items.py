@@ -1,4 +1,4 @@
-"""A table of the paper's numbered items and displays, with the code that checks each of them."""
+"""The paper's numbered items and displays, each with the code that checks it."""
 
 _SECTION_2 = {
     "Section 2.1, ||W||_{q,p}": "seqlength.sec2.1.norm, E14",

@@ -78,10 +78,6 @@ def _lemma_3_2_sample(key: Array, size: Size) -> Instance:
 
 
 def _zero_and_identity(size: Size) -> Instance:
-    """Return the maps 0 and c I (restricted to the first k rows).
-
-    The inputs are averages of basis vectors.
-    """
     k, d = size["k"], size["d"]
     average = np.stack([np.where(np.arange(d) < n, 1.0 / n, 0.0) for n in (2, 2, 3, 3)])
     scales = np.array([0.5, 1.0, 2.0])
@@ -139,7 +135,6 @@ LEMMA_3_2 = draw.identity_on_host(
 
 
 def _column_vertices(size: Size) -> Instance:
-    """Return matrices whose columns all equal one vertex of the l_1 ball."""
     return {"W": np.stack([draw.signed_vertices(size["k"])] * size["d"], axis=2)}
 
 
@@ -196,7 +191,6 @@ LEMMA_3_3 = covered(
 
 
 def _entry_vertices(size: Size) -> Instance:
-    """Return matrices with a single nonzero entry, which is +1 or -1."""
     k, d = size["k"], size["d"]
     return {"W": draw.signed_vertices(k * d).reshape(-1, k, d)}
 

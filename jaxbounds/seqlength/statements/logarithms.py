@@ -108,20 +108,12 @@ CLOSED_FORM = draw.identity_on_host(
 
 
 def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Any, Any]:
-    """Return the C_i and the scales epsilon_i of Lemma E.1 for epsilon = 1.
-
-    Term i of the lemma has a cover of log size C_i / epsilon_i^2.
-    """
     listed = terms_corrected(norms, constants, layers)
     return listed.C, divide_scale(listed.C, listed.beta, 1.0).scales
 
 
 def _logarithms(instance: Instance, size: Size) -> Sides:
-    """Compare the log sizes of the covers of Theorem 4.2 with the bounds of its corollaries.
-
-    The log sizes of the covers are exact numbers: they keep their floors and ceilings. The scale
-    epsilon of the cover is a fraction of the largest scale kappa.
-    """
+    """Compare the exact log sizes of Theorem 4.2's covers with the bounds of its corollaries."""
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")
     shapes = [(1, d), *[(d, k), (k, d), (d, d)] * L]
@@ -174,10 +166,7 @@ WITH_LOGARITHMS = draw.random_search_on_host(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad of networks with W_QK = v e_i^T, ||v||_2 = 1.
-
-    The sample contains each point 2^26 times.
-    """
+    """Estimate Rad of networks with W_QK = v e_i^T, ||v||_2 = 1; each point counts 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -236,10 +225,7 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Compute eps^2 ln N for the covering number N of the network class.
-
-    In each form (version of the claim), one quantity of the bound depends on g.
-    """
+    """Compute eps^2 ln N for the covering number N of the network class, as a function of g."""
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)

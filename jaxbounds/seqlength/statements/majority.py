@@ -39,10 +39,6 @@ NET = MajorityTransformer(d_k=3, hidden=4)
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _outputs(params: Any, seed: Array, T: int, d: int) -> tuple[Any, ...]:
-    """Return random sequences, and the network's outputs, by the full and the reduced formula.
-
-    The function `reduced_logits` evaluates the reduced formula.
-    """
     key_task, key_bits = jax.random.split(jax.random.key(seed))
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=5, T=T)
@@ -94,7 +90,6 @@ NETWORK = identity_on_host(
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _task_quantities(seed: Array, z: Array, T: int, d: int) -> tuple[Array, ...]:
-    """Return bits, hidden indices, labels, symbols, positional code, losses, and ||z||_1."""
     key_task, key_bits, key_symbols = jax.random.split(jax.random.key(seed), 3)
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=len(z), T=T)
@@ -169,8 +164,7 @@ TASK = identity_on_host(
 def _trend(instance: Instance, size: Size) -> Sides:
     """Compare the results of `trend` for two data sets with values computed by hand.
 
-    The first data set has two rows with one run each. An exchange of the rows changes only the sign
-    of the slope, so the p-value is 1.
+    In the first, an exchange of the two rows changes only the slope's sign, so the p-value is 1.
     """
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)

@@ -44,7 +44,6 @@ GRADIENT = identity(
 
 
 def _corners(size: Size) -> Instance:
-    """Return logits (-M for the right word, M for all others), and logits closer to 0 by 0.001."""
     M = np.linspace(0.5, 3.0, 16)[:, None]
     corner = np.where(np.arange(size["K"]) == 0, -1.0, 1.0)[None]
     return {"x": M * corner, "y": (M - 1e-3) * corner}
@@ -122,7 +121,6 @@ on_words = functools.partial(
 
 
 def _losses(scores: Array, labels: Array, K: int) -> Array:
-    """Compute the cross entropy of each choice of K scalar functions, with shape (functions, m)."""
     grids = jnp.meshgrid(*[jnp.arange(scores.shape[0])] * K, indexing="ij")
     chosen = jnp.stack([grid.ravel() for grid in grids])
     logits = jnp.moveaxis(scores[chosen], 0, -1)
@@ -212,11 +210,10 @@ BINARY = on_words(
 
 
 CLIP = 1.0
-"""The check clips losses at this value c (in nats); a larger value clips fewer losses."""
+"""The value c, in nats, at which the check clips losses; a larger value clips fewer losses."""
 
 
 def _uncut(size: Size) -> Instance:
-    """Return losses that are all below c, and losses whose largest value is c."""
     F = np.random.default_rng(0).normal(size=(4, size["functions"], size["m"]))
     at_clip = np.log(np.expm1(CLIP)) + F - np.max(F, axis=(1, 2), keepdims=True)
     return {"F": np.concatenate([at_clip - 1.0, at_clip])}

@@ -101,10 +101,6 @@ def _operator_norm(instance: Instance, size: Size) -> Sides:
 
 
 def _operator_cases(size: Size) -> Instance:
-    """Return all pairs of a random matrix W and a vertex x of the l_1 ball.
-
-    For each W, one of the vertices x attains ||W||_{1->p}.
-    """
     drawn = np.random.default_rng(0).normal(size=(8, size["k"], size["d"]))
     return draw.stacked([{"W": W, "x": x} for W in drawn for x in draw.signed_vertices(size["d"])])
 

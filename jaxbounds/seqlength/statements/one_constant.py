@@ -13,11 +13,9 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _packing(columns: Any, rows: Any, eps: Any) -> Any:
-    """Compute the log of the number of maps to R^rows with all columns +-e_i.
+    """Compute the log of the number of maps to R^rows with all columns +-e_i; 0 if sqrt 2 < 2 eps.
 
-    Any two of these maps have different images of some e_j, an input of l_1 norm 1. The images of
-    e_j under these two maps are sqrt 2 or 2 apart. If sqrt 2 is below 2 eps, the computed logarithm
-    is 0.
+    Two of these maps send some e_j to images sqrt 2 or 2 apart.
     """
     xp = array_module(columns, rows, eps)
     return xp.where((2.0 * eps) ** 2 <= 2.0, real(columns) * xp.log(2.0 * real(rows)), 0.0)

@@ -14,12 +14,6 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The least sample size m* at which a bound is below the trivial value.
-
-    The tuple also holds the ratio of bound and trivial value at m*. The field `before` holds the
-    ratio of bound and trivial value at the sample size 0.995 m*.
-    """
-
     there: float
     before: float
     samples: float
@@ -27,7 +21,6 @@ class _Found(NamedTuple):
 
 @functools.lru_cache(maxsize=64)  # the searches of all forms start at equal instances
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
-    """Find the sample sizes at which a theorem's printed and sharpened bounds become nontrivial."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]
     least = smallest_samples(setting, layers=2, words=3, theorems=(name,))[name]
 

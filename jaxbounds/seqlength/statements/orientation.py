@@ -27,8 +27,7 @@ from jaxbounds.seqlength.statements import instances as draw
 def _orientation(instance: Instance, size: Size) -> Sides:
     """Compare the lemmas' bounds on the sizes of covers with lower bounds from packings.
 
-    In these packings, the images of the input e_1 fill a cube or a ball. All linear maps with these
-    images of the input satisfy the printed norm bound.
+    All maps whose images of e_1 fill a cube or a ball satisfy the printed norm bound.
     """
     (n,) = draw.numbers(instance, "d")
     xp = array_module(n)
@@ -52,10 +51,6 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the paper's norm conditions for two matrices.
-
-    One matrix maps e_1 to a corner of the cube, the other to a point of the unit sphere.
-    """
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
     e_1[0] = 1.0
@@ -74,10 +69,6 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
-    """Return the counterexample in R^d.
-
-    The log size of its packing is `ratio` times the printed bound.
-    """
     size = {"largest": largest}
     return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
 
@@ -194,10 +185,6 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """Return the counterexample, whose linear maps have outputs that fill a cube of side 2 in R^n.
-
-    The log size of the packing is `ratio` times the printed bound.
-    """
     size = {"largest": 256}
     return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)
 

@@ -1,8 +1,7 @@
 """Disproofs of printed bounds on cover sizes in Section 4.3 and Appendix F, by packings.
 
-A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Each member of
-a cover is within eps of at most one network of the packing, because covers are strict (Section
-2.4). A cover therefore has at least as many members as the packing.
+A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Covers are
+strict (Section 2.4), so a cover has at least as many members as the packing.
 """
 
 import functools
@@ -55,19 +54,18 @@ def outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
 
 
 def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Any:
-    """Compute epsilon^2 ln N (N: the cover's size) from the printed proof's pairs (C_i, beta_i)."""
+    """Compute epsilon^2 ln N from the printed proof's pairs (C_i, beta_i)."""
     listed = terms_derived(norms, C_1, C_Bx, layers)
     return covering_constant(listed.C, listed.beta)
 
 
 def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> Any:
-    """Compute epsilon^2 ln N (N: the cover's size) from the corrected pairs (C_i, beta_i)."""
+    """Compute epsilon^2 ln N from the corrected pairs (C_i, beta_i)."""
     listed = terms_corrected(norms, constants, layers)
     return covering_constant(listed.C, listed.beta)
 
 
 def _few(instance: Instance) -> tuple[Any, list[dict[str, Any]], Any]:
-    """Return two inputs (0, B_x e_i), four networks with W_c = +-c e_j e_1^T, and the weights w."""
     B_x, c = draw.numbers(instance, "B_x", "c")
     xp = array_module(B_x, c)
     X, e = xp.stack([xp.zeros((2, 2)), B_x * xp.eye(2)], axis=1), xp.eye(2)
@@ -179,11 +177,10 @@ def norms_of(B_x: Any) -> NetworkNorms:
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
     """Return one input, one network and the readout w.
 
-    Tokens, weights and readout are nonzero only on the coordinates 0, 1, 2 and i of R^d. Row 0 of
-    W_QK has the two numbers `entries` in the coordinates 2 and i. The token [CLS] is B_x e_0. The
-    other two tokens are +-B_x (share e_1 + direction), with `direction` in the coordinates 2 and i.
-    The query of [CLS] distinguishes the two other tokens by the sign of entries . direction. The
-    readout w is nonzero only at coordinate 1.
+    The token [CLS] is B_x e_0. The other two tokens are +-B_x (share e_1 + direction), with
+    `direction` in the coordinates 2 and i. Row 0 of W_QK has the two numbers `entries` in these
+    coordinates. The query of [CLS] distinguishes the two tokens by the sign of entries . direction.
+    The readout w is nonzero only at coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)
@@ -196,7 +193,7 @@ def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, di
 def signs(instance: Instance, sign: float, p: int) -> tuple[Any, dict[str, Any], Any]:
     """Build networks whose row 0 of W_QK is s / (d - 2), s in {-1, 1}^(d-2).
 
-    The tokens of the counterexample are +-B_x 2^(-1/p) (e_1 + e_i).
+    The tokens are +-B_x 2^(-1/p) (e_1 + e_i).
     """
     d, B_x = draw.numbers(instance, "d", "B_x")
     xp = array_module(d, B_x)

@@ -51,7 +51,6 @@ HOLDER = inequality(
 
 
 def _linear(z: Array | float) -> Array | float:
-    """Return z: this activation is the identity, with sigma(0) = 0 and L_sigma = 1."""
     return z
 
 
@@ -78,10 +77,7 @@ def _aligned(size: Size) -> Instance:
 
 
 def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed hypotheses on the norms of the instance's matrices and of its token z.
-
-    The input is one token, so the attention's output X^T softmax(..) is this token z.
-    """
+    """Check the printed hypotheses; the input is one token z, so the attention's output is z."""
     w, W_c, W_v = (np.asarray(instance[name]) for name in ("w", "W_c", "W_v"))
     rows = lambda W: np.abs(W).sum(axis=1).max()
     return {
@@ -156,7 +152,6 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
 
 
 def _one_linear(size: Size) -> Instance:
-    """Return the class {0, f} and the activation sigma(z) = z, which is odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
     return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}

@@ -4,11 +4,8 @@ EDITION = (
     "AISTATS 2024, PMLR volume 238, pages 1405 to 1413, with Appendices A to G; not v1 of the"
     " preprint (19 October 2023)"
 )
-"""The edition of the paper that the errata are about.
-
-The abstract distinguishes the two editions: "bounded linear mappings" here, "bounded linear
-transformations" in v1 of the preprint.
-"""
+"""The edition that the errata are about. Its abstract says "bounded linear mappings"; v1 of the
+preprint says "bounded linear transformations"."""
 
 LINKS = {
     "PMLR": "https://proceedings.mlr.press/v238/trauger24a.html",

@@ -33,7 +33,6 @@ from jaxbounds.seqlength.statements.corrections import log_codes
 
 
 def _row_cases(size: Size) -> Instance:
-    """Return matrices with one nonzero row, and matrices for which Lemma 3.4's code is longest."""
     rng, rows, k, d = np.random.default_rng(0), [], size["k"], size["d"]
     for _ in range(16):
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
@@ -143,10 +142,6 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the norms of the matrices v e_1^T, ||v||_2 <= 1, in the packing.
-
-    Check also the norms of the inputs.
-    """
     k, d = int(instance["k"]), int(instance["d"])
     v = np.ones(k) / math.sqrt(k)
     columns = np.array([np.linalg.norm(v), *[0.0] * (d - 1)])
@@ -162,10 +157,6 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _spread(k: int, ratio: float) -> Counterexample:
-    """Return the counterexample: the matrices v e_1^T in R^{k x 2}, with 1 / x = eps = 1 / 2.
-
-    The argument `ratio` is the ratio of the packing's log size to the bound.
-    """
     instance = {"x": 2.0, "k": k, "d": 2}
     return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)
 
@@ -180,8 +171,8 @@ by_columns = functools.partial(
     project=draw.positive("x"),
     sizes=({"d": 64},),
 )
-"""A function that declares a statement about the printed Lemma 3.4 or 3.5, with column norms and
-any number k of rows."""
+"""Declare a statement about the printed Lemma 3.4 or 3.5, with column norms and any number k of
+rows."""
 
 LEMMA_3_4_SIZE = by_columns(
     id="seqlength.lemma3.4.size",

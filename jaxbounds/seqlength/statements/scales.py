@@ -12,11 +12,10 @@ from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
-"""The sets from which checks of Lemma E.1 take the inputs C_i > 0 and beta_i > 0."""
+"""The ranges of the inputs C_i > 0 and beta_i > 0 of Lemma E.1."""
 
 
 def _scale_cases(size: Size) -> Instance:
-    """Return scales that minimise sum_i C_i / scale_i^2, and scales with one negative entry."""
     rng, rows, n = np.random.default_rng(0), [], size["n"]
     for _ in range(16):
         C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))

@@ -31,10 +31,6 @@ from jaxbounds.seqlength.statements import instances as draw
 
 @functools.cache
 def _both_norms(m: int, d: int) -> tuple[float, float]:
-    """Estimate the Rademacher complexities of two classes.
-
-    The first class bounds a norm of W_v over rows, the second a norm of W_v over columns.
-    """
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
@@ -43,10 +39,9 @@ def _both_norms(m: int, d: int) -> tuple[float, float]:
 
 
 def _transposed(instance: Instance, size: Size) -> Sides:
-    """Compare Rad with its bound on inputs of two tokens.
+    """Compare Rad with its bound on two tokens, [CLS] = 0 and a random unit vector x.
 
-    The tokens are [CLS] = 0 and a random unit vector x. Here W_QK = 0 gives each of the two tokens
-    the attention 1/2.
+    W_QK = 0 gives each token the attention 1/2.
     """
     m, (d,) = size["m"], draw.numbers(instance, "d")
     rows, columns = _both_norms(m, d)
@@ -158,10 +153,6 @@ def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
 
 @jax.jit
 def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
-    """Evaluate networks on all inputs.
-
-    The networks have the given W_QK, and W_v and w are extreme points of their norm balls.
-    """
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
     run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
@@ -169,10 +160,9 @@ def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
 
 
 def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float:
-    """Estimate the Rademacher complexity Rad from below.
+    """Estimate Rad from below, over the given W_QK and extreme W_v and w.
 
-    The networks have the given W_QK, and W_v and w are extreme points of their norm balls. The
-    sample contains each point `copies` times.
+    The sample contains each point `copies` times.
     """
     X, (seed,) = instance["X"], draw.numbers(instance, "seed")
     ends = draw.signed_vertices(X.shape[-1])

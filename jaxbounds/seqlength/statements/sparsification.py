@@ -45,10 +45,6 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 
 def _maurey_cases(size: Size) -> Instance:
-    """Return three convex combinations of vectors; the first has the weight 1/2 on the vector V.
-
-    The second instance has the weights 1/2 on V and -V, the third the weight 1 on V.
-    """
     V = np.eye(1, size["dim"])
     vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])
     weights = np.zeros((3, size["n"]))

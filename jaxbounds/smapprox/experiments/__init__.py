@@ -1,4 +1,4 @@
-"""The experiments of the paper; each module has a configuration, `run`, `figure`, `claims`."""
+"""The experiments of the paper for `jaxbounds run`."""
 
 from jaxbounds.smapprox.experiments import learn, machine, margins
 

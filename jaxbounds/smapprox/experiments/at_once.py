@@ -1,7 +1,4 @@
-"""Run independent calls in parallel threads: XLA compiles and computes outside Python's lock.
-
-The function `counted` reports the progress of all calls as a single number.
-"""
+"""Run independent calls in parallel threads: XLA compiles and computes outside Python's lock."""
 
 import ctypes
 from collections.abc import Callable, Iterator
@@ -22,10 +19,9 @@ from jaxbounds.ground.jax_internals import enable_x64
 def at_once() -> Iterator[Callable[..., Future]]:
     """Open a block in which `submit(call, *args)` runs calls in threads.
 
-    The threads use the caller's precision. An exception inside the block, for example by Ctrl-C,
-    cancels the calls. Each call ends as soon as XLA has finished the work that this call had
-    already begun. If there are several processes, `submit` runs the call in the caller's thread.
-    All processes must start their collective operations in the same order.
+    An exception inside the block, for example by Ctrl-C, cancels the calls, each after the XLA
+    program that it runs. With several processes, `submit` runs the call at once in the caller's
+    thread, because all processes must start their collective operations in the same order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64
@@ -59,26 +55,21 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
 
 Count = Callable[[float, str], None]
-"""The type of a function that reports the progress of a run.
-
-The first argument is the amount of work since the last call; the second argument is a text about
-this work.
-"""
+"""A function that reports progress: the work since its last call, and a text about this work."""
 CHUNKS = 20
-"""The number of progress reports for the whole work. A larger number gives the first estimate of
-the remaining time sooner and less reliably."""
+"""The number of progress reports. A larger number gives the first estimate of the remaining time
+sooner and less reliably."""
 
 
 @contextmanager
 def counted(total: float, unit: str, /) -> Iterator[Count]:
-    """Yield a function that adds finished work to the reported progress of the `with` block.
+    """Yield a function by which any thread adds finished work to the reported progress.
 
-    Any thread may call the yielded function. The first report estimates no remaining time, because
-    the work before the first report includes compiling.
+    The first report estimates no remaining time, because it includes compiling.
 
     Args:
         total: the amount of work of all threads together.
-        unit: the plural noun that names the unit of the work, for example "rays".
+        unit: the plural noun that names the work, for example "rays".
     """
     lock = Lock()
     done: float = 0

@@ -1,11 +1,9 @@
-"""Networks are compiled from machines, and then learn from accept bits (not in the paper).
+"""Compiled networks that learn from accept bits (not in the paper).
 
-Gradient descent learns from n random words. An accept bit tells, for each word, whether the machine
-accepts the word. The module contains two experiments. The first experiment learns the next states
-in a machine's transition table inside the compiled network, from random logits. The second
-experiment trains all weights of the network, from the compiled weights plus noise. Test errors are
-exact, because the experiment tests every word up to the training length. The claims compare the
-number of samples needed with the growth that Lemma 2.4 gives.
+An accept bit tells, for each of n random words, whether a machine accepts the word. Gradient
+descent learns the next states in a machine's transition table from random logits, or all weights
+from the compiled weights plus noise. Test errors are exact, over every word up to the training
+length.
 """
 
 from typing import Any
@@ -33,10 +31,8 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The error for which the claims compute sample sizes, as a fraction of the words.
-
-A larger error needs fewer samples in Lemma 2.4.
-"""
+"""The error of Lemma 2.4's sample sizes, as a fraction of the words; a larger error needs fewer
+samples."""
 
 
 SETTINGS = default_settings(
@@ -51,19 +47,13 @@ SETTINGS = default_settings(
     others="The experiment is not in the paper. Standard errors over the samples decide, so that "
     "few seeds leave a claim open; claims name their machines and norms.",
 )
-"""The settings of the training that the claims of the experiment are about."""
+"""The settings at which a run can decide the claims."""
 
 _FIRST = lambda sizes: sizes == sizes.min()
 
 
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
-    """Return changed data for a test of the claims.
-
-    In the changed data, the tables learned with the straight-through derivative have smaller errors
-    than the tables learned with softmax's own derivative.
-
-    On these data, the paper's claims must fail.
-    """
+    """Return false data, in which straight-through derivatives learn tables better than softmax."""
     soft = dataset["error"].isel(machine=0, n=-1)
     return dataset.assign(straight_through_error=("seed", soft.values - 0.2))
 
@@ -77,18 +67,12 @@ CONTROLS: dict[str, Control] = {
     "uncorrected weights does": scaled(0.0, "bare_noise_error"),
     "does not mend": scaled(0.0, "noise_error", "bare_noise_error", stage="after"),
 }
-"""Changes of the data after which the paper's claims must fail.
-
-After some changes, training no longer learns the tables; after others, noise changes the test
-errors differently.
-"""
+"""False data that the claims must reject: training does not learn the tables, or noise changes the
+test errors differently."""
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn the transition tables of all machines, and all network weights of the first machine.
-
-    Compute also the sample sizes that the paper's bounds require.
-    """
+    """Learn the transition tables of all machines, and all network weights of the first machine."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     plans = [table_plan(config)] * len(config.machines)
@@ -133,7 +117,6 @@ def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def _calculator(config: Learn, name: str) -> float:
-    """Compute the sample size of Lemma 2.4 for the corrected network, with hidden constants 1."""
     compiled = compiled_for(config, name, corrected=True)
     alpha, p = l1_norm(compiled.params), parameter_count(compiled.params)
     return sample_complexity(alpha, p, machine_margin_lower(compiled), EPSILON)
@@ -142,8 +125,7 @@ def _calculator(config: Learn, name: str) -> float:
 def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
     """Decide whether a mean over samples is below a limit; return also a text about the decision.
 
-    The claim stays open if the mean is less than two standard errors from the limit, or if there
-    are fewer than three samples.
+    The claim stays open within two standard errors of the limit, or for fewer than three samples.
     """
     count, mean = len(values), float(values.mean())
     error = float(values.std(ddof=1)) / count**0.5 if count > 1 else float("inf")
@@ -156,10 +138,7 @@ def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide which machines the training learned.
-
-    The claim about a machine stays open if there are too few samples.
-    """
+    """Decide which machines the training learned; too few samples leave a machine's claim open."""
     n = dataset["n"].values.astype(float)
     mean = dataset["error"].mean("seed")
     found = []
@@ -232,10 +211,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Plot the learned tables' errors against the sample size n.
-
-    Plot also the noisy networks' errors against the size of the noise.
-    """
+    """Plot learned tables' errors against n, and noisy networks' errors against the noise."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4.2), layout="constrained")

@@ -1,7 +1,4 @@
-"""The training runs of `smapprox.learn`.
-
-Some runs train softmax tables, others train all weights after added noise.
-"""
+"""The training runs of `smapprox.learn`: transition tables, and all weights after added noise."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,18 +32,11 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 
 CHUNKS = 10
-"""The number of parts of a sweep; the sweep reports its progress after each part.
-
-A larger number makes the sweep report its progress more often.
-"""
+"""The number of progress reports of one training; a larger number reports more often."""
 WEIGHTS = 100.0
-"""The processor time of a training step on all weights, as a multiple of the time of a step on a
-table.
-
-For one training run at the default settings, two cores took 28 ms for a step on all weights and 0.3
-ms for a step on a table. A larger number gives the training of all weights a larger part of the
-announced running time.
-"""
+"""The processor time of a training step on all weights, as a multiple of a step on a table (28 ms
+and 0.3 ms on two cores). A larger number gives the training of all weights a larger part of the
+announced time."""
 
 
 @dataclass(frozen=True)
@@ -54,24 +44,21 @@ class Learn:
     """The configuration of the experiment: the machines to learn, and the number of samples.
 
     Attributes:
-        machines: the names of machines in the library. Each machine must write and move in a way
-            that does not depend on its state.
-        length: the largest length of training words; the words are drawn uniformly from all words
-            of at most this length.
-        longer: the largest length of additional test words. Learned tables are also tested on all
-            words longer than `length`, up to the length `longer`.
-        samples: the numbers n of training words, in increasing order.
+        machines: the names of machines in the library, whose writes and moves must not depend on
+            their state.
+        length: the largest length of the training words, which are uniform over all words of at
+            most this length.
+        longer: the largest length of further test words for learned tables.
         seeds: the number of independent random samples for each sample size n.
-        restarts: the number of random initial tables for each sample. The run evaluates only the
-            table with the smallest training loss after training.
+        restarts: the number of random initial tables for each sample; the table with the least
+            training loss counts.
         table_steps: the number of Adam steps on a table.
-        table_step_size: the step size of Adam.
-        radii: the norms of the noise that is added to the weights of the corrected network.
-        bare_radii: the norms of the noise that is added to the weights without corrections.
+        radii: the norms of the noise on the weights of the corrected network.
+        bare_radii: the norms of the noise on the weights of the network without corrections.
         weight_samples: the numbers n of words for the training of all weights.
         weight_steps: the number of gradient steps on all weights.
-        weight_step_size: the largest norm of a single training step on all weights, as a multiple
-            of the noise's norm.
+        weight_step_size: the largest norm of one step on all weights, as a multiple of the noise's
+            norm.
     """
 
     machines: tuple[str, ...] = ("parity", "divisible_by_three")
@@ -89,7 +76,6 @@ class Learn:
     weight_step_size: float = 0.005
 
     def __post_init__(self) -> None:
-        """Refuse unknown or unsuitable machines, and settings that leave no data for learning."""
         unknown = [name for name in self.machines if name not in LIBRARY]
         if unknown:
             raise Refused(
@@ -109,10 +95,7 @@ class Learn:
 
 
 def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
-    """Return the compiled network of a machine from the library.
-
-    The network processes all words up to the trained length.
-    """
+    """Return a library machine's network for all words up to the trained length."""
     example = LIBRARY[name]()
     correction = DYADIC if corrected else None
     steps = example.steps(config.length)
@@ -120,14 +103,12 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 class Plan(NamedTuple):
-    """The amount of work that a training sweep reports as its progress.
+    """The amount of work of one call of the training, for the progress report.
 
     Attributes:
-        steps: the number of training steps plus one, for the measurement after the last training
-            step.
-        chunk: the number of steps between two reports of progress.
-        each: the amount of work in one step of all training runs that `jax.vmap` trains side by
-            side.
+        steps: the number of training steps plus one, for the last measurement.
+        chunk: the number of steps between two progress reports.
+        each: the amount of work in one step of all runs that `jax.vmap` trains together.
     """
 
     steps: int
@@ -140,10 +121,7 @@ class Plan(NamedTuple):
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
-        """Return a function for the argument `on_record` of a sweep.
-
-        The function reports the work of every chunk of steps except the first chunk.
-        """
+        """Return a function that reports the work of every chunk of steps except the first."""
 
         def on_record(step: int, metrics: Any) -> None:
             if step > self.chunk and (step % self.chunk == 0 or step == self.steps):
@@ -157,34 +135,25 @@ def _plan(steps: int, each: float) -> Plan:
 
 
 def table_plan(config: Learn, /) -> Plan:
-    """Return the number of units of work that `learned_tables` does for one machine.
-
-    The progress report counts these units.
-    """
+    """Return the amount of work of `learned_tables` for one machine."""
     return _plan(config.table_steps, (len(config.samples) + 1) * config.seeds * config.restarts)
 
 
 def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
-    """Return the number of units in the progress report of `trained_weights`."""
+    """Return the amount of work of `trained_weights`."""
     lanes = len(radii) * config.seeds * len(config.weight_samples)
     return _plan(config.weight_steps, WEIGHTS * lanes)
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Draw `most` random words, with repetition, from `count` words.
-
-    For each n, return how often each word occurs among the first n draws.
-    """
+    """Draw random words with repetition; for each n, count each word among the first n draws."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)
 
 
 def _log_loss(problem: Task, F: Array) -> Array:
-    """Compute -log of the right answer's probability (1 + y F)/2.
-
-    The function first mixes the probability with 0.001, so that the logarithm is finite.
-    """
+    """Return -log of the right answer's probability (1 + y F)/2, mixed with 0.001 to be finite."""
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 
 
@@ -193,15 +162,14 @@ def learned_tables(
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
     """Return the errors of learned tables on words up to the trained length, and on longer words.
 
-    Both results have one row for each number n of samples. The last row of the result is for tables
-    that were learned with a straight-through derivative, at the largest n.
+    Both results have one row for each number n of samples. The last row is for the straight-through
+    derivative at the largest n.
 
     Args:
         config: the experiment.
         name: the name of a machine of the library.
         key: the random key of all samples.
-        count: a function that the training calls after each chunk of steps, with the number of
-            units of work in the chunk.
+        count: a function that reports progress after each chunk of training steps.
     """
     compiled = compiled_for(config, name, corrected=False)
     machine, where, structure = compiled.machine, places(compiled), compiled.structure
@@ -249,7 +217,6 @@ def learned_tables(
 
 
 def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) -> float:
-    """Simulate two machines; return the fraction of words on which their verdicts differ."""
     verdict = lambda m, word: simulate(m, word, len(word) + 1).verdict
     wrong = [verdict(machine, word) != verdict(learned, word) for word in tested]
     return float(np.mean(wrong))
@@ -263,17 +230,14 @@ def trained_weights(
     /,
     count: Count = lambda more, words: None,
 ) -> Float[np.ndarray, "stage radius n seed"]:
-    """Add noise to all weights and train the network.
-
-    Return the errors at several stages of the training.
+    """Add noise to all weights, train the network, and return its errors at several stages.
 
     Args:
         config: the experiment.
         key: the random key of all samples and all noise.
-        radii: the norms of the noise that the function adds to the weights.
+        radii: the norms of the added noise.
         corrected: whether the compiled network has corrections.
-        count: a function that the training calls after each chunk of steps, with the number of
-            units of work in the chunk.
+        count: a function that reports progress after each chunk of training steps.
     """
     compiled = compiled_for(config, config.machines[0], corrected=corrected)
     problem = task(compiled, words(compiled.machine, config.length))

@@ -23,20 +23,12 @@ CORRECTIONS = {"thirds": THIRDS, "dyadic": DYADIC, "none": None}
 
 @dataclass(frozen=True)
 class Machine:
-    """The configuration: the machine to run, its input and its network.
+    """The machine to run, its input and its network.
 
     Attributes:
-        machine: the name of a machine of the library, or a file (see `machine_formats`).
-        input: the input word, with one character for each symbol.
-        T: the number of steps; by default the number after which the machine halts.
-        adder: the kind of adder, "lookahead" or "ripple".
-        correction: the rounding after each layer, "dyadic", "thirds" or "none".
-        tape: the kind of tape, "two_way" or "one_way".
+        machine: the name of a machine of the library, or a file that `machine_formats` reads.
         limit: the largest number of steps in which the machine may halt.
-        show: whether to print also the purpose of every layer.
-        missing: how the run treats pairs (state, symbol) for which the machine's file states no
-            transition. "error" refuses a machine with missing transitions. "reject" makes the
-            machine reject at a missing transition.
+        missing: "error" refuses a machine that lacks transitions; "reject" makes it reject there.
     """
 
     machine: str = "equal_blocks"
@@ -95,8 +87,7 @@ def _find(name: str, missing: str) -> TuringMachine:
 def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
     """Return the states of the network and of the simulator at every step.
 
-    Return also the attention maps and the recovered tape. The run is deterministic, so the function
-    ignores the argument `key`, which every experiment has.
+    Return also the attention maps and the recovered tape. The function ignores the argument `key`.
     """
     del key
     compiled = build(config)
@@ -133,8 +124,7 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether the network's state equals the machine's state at every step.
 
-    Theorem 4.1 claims this equality for every machine, every word and every T. Each run decides the
-    experiment's claim for a single machine, word and T.
+    Theorem 4.1 claims this equality; a run decides it for one machine, word and T.
     """
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")
@@ -165,16 +155,12 @@ CONTROLS: dict[str, Control] = {
     "the outputs agree": shifted(1.0, "decision", source="network"),
     "is binary": valued(0.5, "error"),
 }
-"""Changes of the data after which the paper's claims must fail.
-
-The changed data contain a wrong symbol, a wrong decision, or an entry between 0 and 1.
-"""
+"""False data that the claims must reject: a wrong symbol, a wrong decision, or an entry between 0
+and 1."""
 
 LEGIBLE = 60
-"""The largest number of steps for which the figure writes symbols as letters.
-
-For more steps, the figure shows symbols as colours with a legend.
-"""
+"""The largest number of steps for which the figure writes symbols as letters; a larger number of
+steps gets colours."""
 
 
 _TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dddddd")
@@ -218,7 +204,6 @@ def figure(dataset: xr.Dataset, /) -> Any:
 
 
 def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
-    """Plot the tape at each step as a row of symbols, with a box around the head's cell."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch, Rectangle
 

@@ -1,8 +1,4 @@
-"""Upper estimates and certified lower bounds on margins, for several circuit depths and times T.
-
-One network of fixed shape represents the circuits of all depths, and another network represents the
-machine for all T. Each attack is therefore compiled only once.
-"""
+"""Upper estimates and certified lower bounds on margins, for several circuit depths and times T."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
@@ -36,8 +32,7 @@ from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
 from jaxbounds.smapprox.transformer import Attention, Segment, run
 
 KINDS = {"uncorrected": None, "corrected": THIRDS}
-"""A dictionary from each compared kind of network to the correction that rounds its states, or
-None."""
+"""For each compared network, the correction that rounds its states, or None."""
 
 
 def chain_margins(
@@ -45,16 +40,13 @@ def chain_margins(
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
     """Bound the margins of chains of identity gates, from above and from below, at the input 1.
 
-    The upper bounds are for networks with and without corrections. The last layers of the deepest
-    chain are the layers of a shallow chain, and the states in these layers are equal in both
-    chains. A perturbation of the shallow chain is therefore also a perturbation of the deepest
-    chain. For this reason, the search at every depth starts from the perturbations found at smaller
-    depths.
+    The upper bounds are for networks with and without corrections. The search at every depth starts
+    from the perturbations found at smaller depths: the last layers of the deepest chain, with their
+    states, are those of a shallow chain.
 
     Args:
         depths: the numbers of gates in the chains, in increasing order.
-        refinements: the number of refinements of each attack; a refinement moves along the decision
-            boundary.
+        refinements: the number of each search's moves along the decision boundary.
     """
     lower = np.zeros(len(depths))
     deepest = circuits.identity_chain(depths[-1])
@@ -78,13 +70,13 @@ def chain_margins(
 
 
 class Attack(NamedTuple):
-    """An attack that estimates a margin from above.
+    """A search for an upper estimate of a margin.
 
     Attributes:
         search: the function `margin_upper` with all arguments fixed except `starts` and
             `refinements`.
         blocks: the number of parameter blocks on which the search runs.
-        refinements: the number of refinements; a refinement moves along the decision boundary.
+        refinements: the number of moves along the decision boundary.
     """
 
     search: Callable[..., UpperEstimate]
@@ -92,15 +84,12 @@ class Attack(NamedTuple):
     refinements: int
 
     def rays(self, starts: int, /) -> int:
-        """Return the number of rays (directions) that the search tries from `starts` starts."""
+        """Return the number of directions that the search tries from `starts` starts."""
         return self.blocks + starts + len(SHRINKINGS) * self.refinements
 
 
 def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
-    """Run all attacks in parallel.
-
-    Each attack also starts from the perturbations that earlier attacks on the same network found.
-    """
+    """Run all attacks in parallel, also from perturbations found before on the same network."""
     found: list[list[Any]] = []
     total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
 
@@ -128,7 +117,6 @@ def _chain_surrogate(params: Any, x: Array, corrected: Array) -> Array:
 
 
 def _last_layers(params: Any, count: int) -> list[Any]:
-    """Return the parameter blocks of the head and of the last `count` hidden layers."""
     hidden = params["hidden"]["b"].shape[0]
     last = (np.arange(hidden) >= hidden + 1 - count).astype(float)
     whole = float(count == hidden + 1)
@@ -155,18 +143,16 @@ def machine_margins(
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
     """Bound the margins of a compiled machine for several T, from above and from below.
 
-    The upper bounds are for networks with and without corrections. The compiled weights are the
-    same for all T. If the function finds a perturbation at one T, the function tests it at all
-    other values of T.
+    The upper bounds are for networks with and without corrections. All T share the compiled
+    weights, so the function tests a perturbation found at one T at all other T.
 
     Args:
         machine: the machine.
         words: the input of the network, for each T.
-        times: the numbers of steps T, in increasing order, each at least the machine's halting time
-            on the word.
+        times: the numbers of steps T, in increasing order, each at least the halting time on the
+            word.
         bits: the number w_pos of position bits, equal for all T.
-        refinements: the number of refinements of each attack; a refinement moves along the decision
-            boundary.
+        refinements: the number of each search's moves along the decision boundary.
 
     Raises:
         Refused: if the machine does not halt within T steps on the word of this T.
@@ -201,7 +187,6 @@ def machine_margins(
 def _case(
     machine: TuringMachine, word: str, T: int, longest_T: int, longest: int, bits: int
 ) -> tuple[Array, ...]:
-    """Return the arguments of `_output_at` for a machine's run on a word."""
     halting_time(machine, word, T)
     sign = 1.0 if simulate(machine, word, T).verdict == "accept" else -1.0
     compiled = compile_machine(machine, longest_T, correction=None, bits=bits)

@@ -1,10 +1,8 @@
 """Measure all-layer margins with and without correction functions (Sections 3.1 and 4).
 
-The experiment measures the margins over the depth of a circuit and over the steps T of a machine.
-
-Attacks give upper estimates of a margin. The search for attacks tries each perturbation, found at
-one depth or T, at all other depths and T. The lower bounds on the margins are certified. Each
-margin lies between its lower bound and its upper estimate.
+The margins are over the depth of a circuit and over the steps T of a machine. Each margin lies
+between a certified lower bound and an upper estimate, the norm of a perturbation that flips the
+decision.
 """
 
 from dataclasses import dataclass
@@ -26,16 +24,14 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 
 @dataclass(frozen=True)
 class Margins:
-    """The configuration of the experiment: the circuits and machine runs whose margins it measures.
+    """The circuits and machine runs whose margins the experiment measures.
 
     Attributes:
         depths: the numbers of identity gates in the chains, in increasing order.
         words: the machine's inputs a^n b^n, sorted by increasing running time.
         times: for each word, the number of steps T, at least the machine's halting time.
-        bits: the number of position bits. The perturbation has the same number of entries for all
-            T, so a perturbation found at one T can be tried at another.
-        refinements: the number of refinements of each attack; a refinement moves along the decision
-            boundary.
+        bits: the number of position bits, equal for all T, so that all T have the same parameters.
+        refinements: the number of each search's moves along the decision boundary.
     """
 
     depths: tuple[int, ...] = (3, 9, 17, 33)
@@ -45,7 +41,6 @@ class Margins:
     refinements: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse lists of unequal length, and depths or times that do not increase."""
         if len(self.words) != len(self.times):
             raise Refused(
                 f"words={len(self.words)} and times={len(self.times)}, expected one time for each"
@@ -61,7 +56,7 @@ class Margins:
 def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     """Compute upper estimates and certified lower bounds of margins, over depth and over T.
 
-    The run is deterministic, and ignores the argument `key`, which every experiment has.
+    The function ignores the argument `key`.
     """
     del key
     with enable_x64(True):
@@ -124,19 +119,12 @@ CONTROLS: dict[str, Control] = {
     "corrected machine: upper": scaled(0.1, "time_upper", T=_LAST, **_CORRECTED),
     "below the attacks": scaled(1e3, "depth_lower"),
 }
-"""Changes of the data after which the paper's claims must fail.
-
-The changed data contain one of three faults: constant uncorrected margins, decaying corrected
-margins, or a lower bound above the attacks' upper estimates.
-"""
+"""False data that the claims must reject: constant uncorrected margins, decaying corrected margins,
+or a lower bound above the upper estimates."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims.
-
-    The margin decays in networks without correction functions, and does not decay in networks with
-    correction functions.
-    """
+    """Decide the paper's claims: the margin decays only without correction functions."""
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
     depth, T = dataset["depth"].values.astype(float), dataset["T"].values.astype(float)

@@ -1,10 +1,4 @@
-"""The paper's statements in its order: `SECTIONS` maps sections to modules.
-
-The module `margin_cases` holds functions that several modules of statements use. `errata.toml`
-lists the paper's errors, and suspected errors that proved to be correct. The module `items` lists
-every numbered item of the paper. `reference` holds the edition, the citation, and the functions
-that no statement tests.
-"""
+"""The paper's statements in its order: `SECTIONS` maps sections to modules."""
 
 from pathlib import Path
 

@@ -31,8 +31,7 @@ on_pairs = functools.partial(
     source="Appendix B",
     enumerates="all pairs of bits",
 )
-"""A function that makes a statement about one kind of gate; the statement is checked on all pairs
-of bits."""
+"""Declare a statement about one kind of gate, checked on all pairs of bits."""
 
 
 @jax.jit
@@ -43,8 +42,7 @@ def _states(params: Any, x: Array) -> Array:
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
     """Compute the gates of one circuit layer with the compiled network.
 
-    The option `misplaced` makes weights that are wrong: it shifts each column of W1 by one place to
-    the left.
+    `misplaced` shifts each column of W1 by one place to the left, which makes the weights wrong.
     """
     params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
     if misplaced:
@@ -53,11 +51,8 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 
 
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
-"""Two variants of a circuit layer that contains one NOT gate, gate 0.
-
-In `OWN` the gate negates the value at its own coordinate 0. In `OTHER`, the gate negates the value
-at coordinate 1.
-"""
+"""Circuit layers whose gate 0 negates the value at coordinate 0 (`OWN`) or at coordinate 1
+(`OTHER`)."""
 
 
 def _not(i: Instance, size: Size) -> Sides:
@@ -134,7 +129,6 @@ AND_OR = on_pairs(
 
 
 def _with_an_or_layer(size: Size) -> Instance:
-    """Return random circuits; the first circuit begins with a layer of OR gates."""
     gates = gate_arrays(size)
     gates["operation"][0, 0] = OPERATIONS.index("OR")
     return gates

@@ -33,7 +33,6 @@ def two_states(bits: int) -> Layout:
 
 
 def _state(layout: Layout, **groups: Any) -> np.ndarray:
-    """Return a state vector with the given values in the given coordinate groups, else zero."""
     h = np.zeros(layout.width)
     for name, values in groups.items():
         h[list(layout.groups[name])] = values
@@ -143,9 +142,8 @@ LEMMA_C2 = in_c2(
 )
 
 LONGEST = 5
-"""The length, in symbols, of the longest input that the check looks up. A larger number lets the
-check try more inputs.
-"""
+"""The number of symbols of the longest input that the check tries; a larger number tries more
+inputs."""
 
 
 def _look_ups(size: Size) -> Instance:

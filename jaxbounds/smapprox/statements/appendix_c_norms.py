@@ -12,7 +12,6 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 
 def _machine(states: int, symbols: int) -> TuringMachine:
-    """Return a machine with the given numbers of states and symbols; all its transitions differ."""
     running = tuple(f"z{n}" for n in range(states - 2))
     names, alphabet = (*running, "accept", "reject"), tuple("_abcdefghijklmnop"[:symbols])
     step = lambda z, a: (names[(z + a + 1) % states], alphabet[(a + z) % symbols], (-1) ** (z + a))
@@ -27,7 +26,6 @@ def _machine(states: int, symbols: int) -> TuringMachine:
 
 
 def _sizes(size: Size) -> Instance:
-    """Return the 27 combinations of three values of |Z| (states), |A| (symbols), w_pos (bits)."""
     return every(states=(3, 8, 20), symbols=(2, 5, 12), bits=(2, 6, 20))
 
 
@@ -66,7 +64,7 @@ ORDERS = {
     "C.7": "Lemma C.7: O(|A| + w_pos)",
     "C.8": "Lemma C.8: O(|Z| + |A| + w_pos)",
 }
-"""The bound that each lemma claims for |theta|_1, the l_1 norm of the lemma's layers."""
+"""The bound that each lemma claims for |theta|_1, the l_1 norm of its layers' weights."""
 
 NORMS = Statement(
     id="smapprox.appc.norms",

@@ -11,7 +11,6 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 
 def _bit(i: Instance, t: str, size: Size) -> Any:
-    """Return bit j + 1 of Bin(t), the binary code of the timestep t."""
     return Layout((), (), size["bits"]).binary(i[t])[i["j"]]
 
 
@@ -37,8 +36,8 @@ def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
 def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
     """Check Case 2 of Claim C.5 for each i' >= 1.
 
-    For every i' >= 1, some walk of the head visits a cell for the last time at step i'. For
-    example, the head visits a cell at step i', leaves it and returns at once, so that i = i' + 1.
+    Some walk of the head visits a cell for the last time at step i': it leaves the cell and returns
+    at once, so that i = i' + 1.
     """
     bits = size["bits"]
     return {
@@ -87,7 +86,6 @@ CASE_2 = Statement(
 
 
 def _gaps(i: Instance, size: Size) -> Sides:
-    """Compute the least distance between different scores, over all layers of the binary search."""
     ordered = jnp.sort(searched(i).scores, axis=1)
     steps = jnp.diff(ordered, axis=1)
     distinct = jnp.isfinite(ordered[:, :-1]) & (steps > 0)

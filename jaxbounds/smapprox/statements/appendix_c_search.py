@@ -16,22 +16,16 @@ from jaxbounds.smapprox.statements.appendix_c import SYMBOLS, two_states
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
 
 WALK = 31
-"""The number of timesteps of the random walks; a larger number makes the search longer."""
+"""The number of steps of each random walk of the head; a larger number needs more memory."""
 
 
 def _heads(i: Instance) -> Array:
-    """Return the head's positions from its moves.
-
-    The walks are too short to leave the 32 codes of positions.
-    """
+    """Return the head's positions from its moves, too few to leave the 32 codes of positions."""
     return 20 + jnp.append(0, jnp.cumsum(i["moves"].astype(int)))
 
 
 def _last_visit(i: Instance) -> tuple[Array, Array]:
-    """Return i', the last step <= i at which the head was on the cell of step i + 1.
-
-    Return also the symbol written at step i'.
-    """
+    """Return i', the last step <= i with the head on the cell of step i + 1, and its symbol."""
     steps, heads = jnp.arange(1, WALK + 1), _heads(i)
     visits = (steps <= i["step"]) & (heads[:-1] == heads[i["step"]])
     last = jnp.where(visits, steps, 0).max()
@@ -40,11 +34,11 @@ def _last_visit(i: Instance) -> tuple[Array, Array]:
 
 
 class Search(NamedTuple):
-    """The values that the layers of Lemma C.3 compute at one step of a random walk of the head.
+    """The states and scores of the layers of Lemma C.3 at one step of a random walk of the head.
 
     Attributes:
         layout: the positions of the named coordinates in a state.
-        start: the state before the first layer, in the form (C.5).
+        start: the state (C.5) before the first layer.
         scores: the attention scores in every layer.
         attended: the states after each attention of each layer.
         states: the states after each layer.
@@ -58,7 +52,7 @@ class Search(NamedTuple):
 
 
 def searched(i: Instance) -> Search:
-    """Run the layers of Lemma C.3 on the data of one step of a random walk of the head."""
+    """Run the layers of Lemma C.3 on one step of a random walk of the head."""
     layout, heads = two_states(WALK.bit_length()), _heads(i)
     place = lambda name: np.array(layout.groups[name])
     binary = jax.vmap(layout.binary)
@@ -83,7 +77,6 @@ def searched(i: Instance) -> Search:
 
 
 def _with(run: Search, **groups: Any) -> Array:
-    """Return the state (C.5) with the coordinate groups in `groups` replaced."""
     h = run.start
     for name, values in groups.items():
         h = h.at[np.array(run.layout.groups[name])].set(values)

@@ -131,15 +131,14 @@ MACHINE = TuringMachine(
 """A machine that moves between cells 1 and 2 of the empty tape and halts at step 5."""
 
 LONGEST = 7
-"""The number T of steps that the network simulates; larger T allows longer runs. The number w_pos
-of position bits is 3."""
+"""The number T of steps that the network simulates, with 3 position bits; a larger T allows longer
+runs."""
 
 HEADS = np.array([1, 2, 1, 2, 1])
-"""The cells l_0 .. l_4 of the head. At step 4 the head is on cell 1, on which the machine wrote at
-steps 1 and 3."""
+"""The cells l_0 .. l_4 of the head; at step 4 it is on cell 1, where steps 1 and 3 wrote."""
 
 STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
-"""Pairs (z_t, u_t) for t = 1 .. 4: the machine's state, and the symbol that the machine writes."""
+"""The pairs (z_t, u_t) for t = 1 .. 4: the machine's state, and the symbol that it writes."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 """The names of the coordinate groups that are not zero in states of the form (C.5)."""
@@ -161,9 +160,8 @@ def _claim_c4() -> tuple[Layout, Any]:
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
     """Run the layer with perturbed weights on the state h_1.
 
-    Return the scores, the attention weights and the output. The function perturbs the key weight of
-    the bit of pos1 that distinguishes step 3 from step 1. The function also perturbs the value map:
-    the weights of the three bits of pos1, and the bias.
+    The perturbed weights are the key weight of the bit of pos1 that distinguishes step 3 from step
+    1, and the value map's bias and three weights of the bits of pos1.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)
@@ -179,8 +177,8 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The sets from which the search draws perturbed values. The paper's claim concerns all small
-perturbations."""
+"""The sets from which the search draws perturbed values; the paper's claim is about all small ones.
+"""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

@@ -37,10 +37,7 @@ def _everywhere(key: Array, size: Size) -> Instance:
 
 
 def _in_corrections(key: Array, size: Size) -> Instance:
-    """Draw a direction that moves only the corrections' parameters.
-
-    The output is most sensitive to the parameters of the corrections.
-    """
+    """Draw a direction of the corrections' parameters, to which F is most sensitive."""
     some = ravel_pytree(_mixed()[0])[1](_everywhere(key, size)["direction"])
     inside = jnp.arange(1, len(some["hidden"]["b"]) + 1) % 4 >= 2
     moved = times(some, 0.0) | {"hidden": times(some["hidden"], inside)}
@@ -53,10 +50,7 @@ TRUST = {"theta_0": 0.12, "the others": 0.05}
 
 @functools.cache
 def _radii() -> tuple[Radii, float]:
-    """Compute the right sides of (D.6) to (D.8), and the error that a layer's state may have.
-
-    The error that a layer's state may have is min(lambda, sigma_zeta).
-    """
+    """Compute the right sides of (D.6) to (D.8), and a state's error min(lambda, sigma_zeta)."""
     with ensure_compile_time_eval():
         params = jax.tree.map(np.asarray, _mixed()[0])
         every = jnp.asarray(all_inputs(INPUTS), float)
@@ -73,11 +67,11 @@ def _radii() -> tuple[Radii, float]:
 
 
 def _scaled(direction: Any, factor: float, later: float) -> Any:
-    """Scale the perturbation of each parameter group to `factor` times the bound in (D.6) to (D.8).
+    """Scale the perturbation of each parameter group to `factor` times its bound in (D.6) to (D.8).
 
-    The weights of hidden layers 4i and 4i + 1 are part of theta_i. The weights of hidden layers 4i
-    + 2 and 4i + 3 are part of xi_i. The parameters theta_d are the weights of the network's head.
-    The function also multiplies all perturbations except that of theta_0 by the factor `later`.
+    Hidden layers 4i and 4i + 1 have the parameters theta_i, hidden layers 4i + 2 and 4i + 3 have
+    xi_i, and the head has theta_d. The factor `later` multiplies all perturbations except that of
+    theta_0.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]
@@ -97,7 +91,6 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
 
 
 def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
-    """Compute the layers' states g_0 .. g_{d-1} of the perturbed network, and its output F."""
     theta, unravel = ravel_pytree(_mixed()[0])
     moved = _scaled(unravel(i["direction"]), factor, later)
     params = jax.tree.map(jnp.add, unravel(theta), moved)

@@ -16,28 +16,24 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""For each version of the claim, the indices of the parameters that each layer uses. A layer may
-share parameters with another layer, or (in the control, a false variant) read one parameter twice.
-"""
+"""For each version of the claim, the parameters that each layer uses. Layers share a parameter, or
+a layer of the false version reads one twice."""
 
 
 def _alike(key: Array, size: Size) -> Instance:
-    """Return the instance in which two layers depend equally on their shared parameters."""
     c = jnp.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1e-9, 1e-9, 1e-9]])
     return {"c": c, "a": jnp.ones(3)}
 
 
 def _one_layer(key: Array, size: Size) -> Instance:
-    """Return an instance in which F depends only on the last layer's first two parameters."""
     return {"c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
 
 
 def _sharing(i: Instance, size: Size) -> Sides:
     """Compute the margin rho of F = 1 - sum_i <c_i, tau_i(delta)> for layers that share parameters.
 
-    Layer i uses the parameters tau_i(delta). The vectors c_i are scaled such that the sum of all
-    a_i |c_i| is 1. Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T
-    c_i|.
+    The sum of all a_i |c_i| is 1. Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 /
+    |sum_i tau_i^T c_i|.
     """
     a = i["a"]
 

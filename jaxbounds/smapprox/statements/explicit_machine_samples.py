@@ -22,15 +22,12 @@ from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
 
 LENGTHS = (4, 19)
-"""The values of log2(T + 1) for which the statements are checked: T = 15 and T = 524287 steps."""
+"""The values of log2(T + 1) that the statements check: T = 15 and T = 524287 steps."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
-"""The ranges of the numbers k of states, |A| of symbols and w_pos of position bits that the
-statements check.
-"""
+"""The ranges of the numbers k of states, |A| of symbols and w_pos of position bits."""
 
 
 def _machine_cases(size: Size) -> Instance:
-    """Return the library's machines, and numbers (k, |A|, w_pos) of states, symbols and bits."""
     of, count = every(log_T=LENGTHS, machine=range(len(LIBRARY))), len(LIBRARY) * len(LENGTHS)
     growing = {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
     return of | growing | {"epsilon": np.full(count, 0.5)}
@@ -38,11 +35,10 @@ def _machine_cases(size: Size) -> Instance:
 
 @functools.cache
 def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[int, int, int]]:
-    """Return a machine's norm alpha, parameter count p, two margin bounds and its counts.
+    """Return a machine's norm alpha, parameter count p, two margin bounds, and (k, |A|, w_pos).
 
-    The counts are the numbers k of states, |A| of symbols and w_pos of position bits. The first
-    margin bound uses measured norms. The second uses only the numbers of states, symbols and
-    position bits of the machine.
+    The first margin bound uses measured norms, the second only the numbers k of states, |A| of
+    symbols and w_pos of position bits.
     """
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)
@@ -53,7 +49,6 @@ def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[i
 
 
 def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
-    """Return upper bounds on the parameter norm alpha and on 1/margin of compiled machines."""
     order = k * symbols + bits
     return 60 * (bits + 10) * order, 20 * order * bits
 

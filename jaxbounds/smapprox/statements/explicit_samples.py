@@ -20,11 +20,8 @@ from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 
 CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
-"""The factor by which zero weights make the network wider; the statement depends only on the norm
-of the parameters.
-
-A larger factor adds more parameters that are zero.
-"""
+"""The factor by which zero weights make the network wider; a larger factor adds more zero
+parameters, and leaves their norm unchanged."""
 
 
 def _theorem(i: Instance, size: Size) -> Sides:
@@ -89,7 +86,6 @@ THEOREM_31 = on_circuits(
 
 @functools.lru_cache
 def _corrected(circuit: Circuit) -> tuple[Any, float]:
-    """Return the compiled network and its certified margin."""
     params = compile_circuit(circuit, correction=THIRDS)
     return params, certified_margin(params, circuit.inputs)
 

@@ -1,4 +1,4 @@
-"""Every numbered item and display of the paper, and some sentences, each with its statements."""
+"""The paper's numbered items, displays and some sentences, each with the code that checks it."""
 
 ITEMS = {
     "Section 1, log log T precision": "none: the paper uses w_pos = O(log T) position bits in "

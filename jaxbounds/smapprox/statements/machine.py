@@ -23,7 +23,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 EXAMPLES = tuple(make() for make in LIBRARY.values())
 LENGTH = 4
-"""The length, in symbols, of the longest words on which machines run; a larger length runs longer
+"""The number of symbols of the longest words on which machines run; a larger number runs longer
 words."""
 by_machine = functools.partial(Statement, kind="construction", host=True, source="Section 4")
 
@@ -33,7 +33,6 @@ VERDICTS = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
 
 @functools.cache
 def _traces(bits: int) -> list[tuple[Any, Any]]:
-    """Return, for each machine, the traces of the network and of the simulator on every word."""
     T = max(example.steps(LENGTH) for example in EXAMPLES)
     compiled = compile_together(
         [example.machine for example in EXAMPLES],
@@ -98,7 +97,6 @@ THEOREM_41 = by_machine(
 
 
 def _shorter(machine: TuringMachine, T: int) -> list[str]:
-    """List all words of fewer than T symbols, the longest words first."""
     return sorted(words(machine, T - 1), key=len, reverse=True)
 
 
@@ -184,7 +182,6 @@ POSITIONS = by_machine(
 
 
 def _maps(i: Instance, size: Size) -> Sides:
-    """Compare the cells and symbols that attention finds, and the last tape, with the simulator."""
     machine = LIBRARY["equal_blocks"]().machine
     compiled = compile_machine(machine, size["T"])
     word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]
@@ -226,7 +223,6 @@ MAPS = by_machine(
 
 
 def _description(machine: TuringMachine) -> dict[str, Any]:
-    """Return the machine as a dictionary, in the input format of `from_description`."""
     table: dict[str, Any] = {z: {} for z in machine.states}
     for (z, a), (after, write, move) in machine.transitions.items():
         table[z][a] = {"write": write, "L" if move < 0 else "R": after}
@@ -236,11 +232,6 @@ def _description(machine: TuringMachine) -> dict[str, Any]:
 
 
 def _read_back(i: Instance, size: Size) -> Sides:
-    """Write machines to text and read them again.
-
-    Count the states, heads and symbols in which the runs of the machine and of the machines read
-    back differ.
-    """
     example = EXAMPLES[i["machine"]]
     machine, text = example.machine, json.dumps(_description(example.machine))
     compact = "1RB1LB_1LA1RH" if machine.name == "busy_beaver" else None
@@ -253,7 +244,6 @@ def _read_back(i: Instance, size: Size) -> Sides:
     T = example.steps(size["length"])
 
     def told(m: TuringMachine) -> list[Any]:
-        """Return the machine's state, the symbol under the head and the head, at every step."""
         traces = [simulate(m, word, T) for word in inputs]
         of = lambda t: zip(
             [m.states[z] for z in t.states], t.heads, [m.alphabet[a] for a in t.symbols]
@@ -299,10 +289,6 @@ DESCRIPTIONS = by_machine(
 
 
 def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
-    """Run T steps of the machine with its transition table.
-
-    Return the states, the head positions, and the symbols read.
-    """
     tape, state, head = dict(enumerate(word, 1)), machine.start, 1
     states, heads, symbols = [state], [head], list[str]()
     for _ in range(T):
@@ -315,7 +301,6 @@ def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
 
 
 def _longer_inputs(i: Instance, size: Size) -> Sides:
-    """Compare a run on a word longer than T with `simulate` on the word's first T symbols."""
     machine, T = EXAMPLES[i["machine"]].machine, size["T"]
     long = [word for word in words(machine, T + 2) if len(word) > T]
     told = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])

@@ -85,10 +85,6 @@ SIZE = Statement(
 
 
 def _times(size: Size) -> Instance:
-    """Return every combination of a machine with a number T of steps.
-
-    The numbers T are random, up to a million.
-    """
     times = np.exp(np.random.default_rng(0).uniform(0, math.log(1e6), size["times"] - 1))
     return every(T=[1, *times.astype(int)], machine=range(len(LIBRARY)))
 
@@ -147,7 +143,6 @@ WORDS = tuple("1" * n for n in range(30, -1, -1))
 
 @functools.cache
 def _recorded(T: int) -> tuple[Any, Any]:
-    """Return the one-way parity machine, compiled with the paper's w_pos, and its hidden states."""
     machine = LIBRARY["parity"]().machine
     compiled = compile_machine(machine, T, tape="one_way", bits=paper_position_bits(T))
     run = execute.execute(compiled, list(WORDS), record=True, attention=TIES_SHOWN)

@@ -30,18 +30,16 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The names of groups of the machine network's weights. The group "inputs" contains the embedding,
-the start state and the head."""
+"""The groups of the network's weights; "inputs" contains the embedding, the start state and the
+head."""
 
 
 def _one_kind(size: Size) -> Instance:
-    """Return directions in parameter space. Each direction changes only one group of weights."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 
 @functools.cache
 def _kinds(T: int) -> np.ndarray:
-    """For each weight, return the index of its group, in the order of the pytree's leaves."""
     params = _parity_network(T)[0].params
     attention = dict.fromkeys(("dec", "enc"), "attention")
     kind = lambda path: "inputs" if len(path) == 1 else attention.get(path[1].key, path[1].key)
@@ -55,7 +53,6 @@ _optimised = functools.partial(jax.jit, compiler_options={"xla_backend_optimizat
 
 @functools.lru_cache(maxsize=16)
 def _noise(T: int, seed: int) -> np.ndarray:
-    """Return one standard normal random number for each weight."""
     return np.asarray(_normal(np.asarray(seed), len(_kinds(T))))
 
 
@@ -66,10 +63,6 @@ def _normal(seed: Array, count: int) -> Array:
 
 @functools.cache
 def _mover(T: int) -> Any:
-    """Return a function that moves all weights along a direction, by several distances.
-
-    The function returns the network's outputs at the perturbed weights.
-    """
     compiled, inputs, _ = _parity_network(T)
     one = (inputs.tokens[0], inputs.present[0], inputs.encoder_codes, inputs.decoder_codes)
     net = EncoderDecoder(compiled.layout.width, compiled.depth, 2 * compiled.layout.bits + 1)
@@ -129,10 +122,6 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Return two series of instances.
-
-    In the first the number T of steps grows, in the second the number of states.
-    """
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),
@@ -210,10 +199,9 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return memories (key scores and values) of T keys.
+    """Return the scores and values of T keys; a key's score is 1 + `extra` below the best score.
 
-    Each memory has the values of the keys, and an entry `extra` that changes their scores. A key's
-    score is 1 + extra below the best score. Keys with equal scores have equal values.
+    Keys with equal scores have equal values.
     """
     T, below = size["T"], np.arange(3)
     counts = [(a, b, T - a - b) for a in range(T + 1) for b in range(T + 1 - a)]
@@ -228,8 +216,7 @@ def _memories(size: Size) -> Instance:
 def _softmax(i: Instance, size: Size) -> Sides:
     """Compute the softmax weight of all keys except the best, and the error of softmax attention.
 
-    The null key has the score 0 and the value 0 or 1. Every key except the null key and the
-    matching key has the score -1 - e, where e is the key's entry of `extra`.
+    The null key has the score 0, and every key except the matching key the score -1 - `extra`.
     """
     T, gaps = size["T"], 1.0 + i["extra"].astype(float)
     cold, dyadic = softmax.inverse_temperature(T, THIRDS), softmax.inverse_temperature(T, DYADIC)

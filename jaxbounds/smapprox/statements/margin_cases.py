@@ -1,4 +1,4 @@
-"""Helpers that statements share: combinations of numbers, small corrected circuits, and attacks."""
+"""Functions that several statements use: combinations of numbers, small circuits, and attacks."""
 
 import functools
 import itertools
@@ -30,17 +30,13 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""A dictionary from the name of each version of Theorem D.6 to the function that computes its
-bound."""
+"""For each version of Theorem D.6, the function that computes its bound."""
 INPUTS = 4
-"""The number of input bits of the random circuit; a larger number gives more inputs to check.
-
-The chain of identity gates has the first bit as its input.
-"""
+"""The number of input bits of the random circuit; a larger number gives more inputs to check."""
 
 
 run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
-"""A function that runs a circuit's network on many inputs."""
+"""Run a circuit's network on many inputs."""
 
 
 def certified_margin(params: Any, inputs: int) -> float:
@@ -55,10 +51,7 @@ def every(**ranges: Iterable[Any]) -> dict[str, Any]:
 
 
 def times(tree: Any, c: Any) -> Any:
-    """Multiply each leaf of a pytree by a number.
-
-    The number may depend on the index in the leaf's first axis.
-    """
+    """Multiply each leaf of a pytree by a number, which may depend on the first axis."""
     along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
     return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
 
@@ -67,8 +60,8 @@ def times(tree: Any, c: Any) -> Any:
 def margin_networks() -> Any:
     """Return a chain of identity gates and a random circuit as networks of one shape, stacked.
 
-    The result also holds the networks' truth tables and certified bounds. Each version of Theorem
-    D.6 (`THEOREM_D6`) gives one bound for each network.
+    The result also holds the truth tables, and a certified bound from each function of
+    `THEOREM_D6`.
     """
     rows = []
     with ensure_compile_time_eval():
@@ -90,7 +83,7 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """Return the instances: the identity chain and the random circuit, each on all inputs."""
+    """Return the identity chain and the random circuit, each on all inputs."""
     every = circuits.all_inputs(size["inputs"])
     bits = np.concatenate([every[[0, len(every) // 2]], every])
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}
@@ -107,7 +100,7 @@ on_cases = functools.partial(
 
 
 def case_network(circuit: Any) -> Any:
-    """Return a circuit's parameters, certified bounds and truth table, from the circuit's index."""
+    """Return the parameters, certified bounds and truth table of the circuit with an index."""
     xp = array_module(circuit)
     return jax.tree.map(lambda leaf: xp.asarray(leaf)[circuit], margin_networks())
 

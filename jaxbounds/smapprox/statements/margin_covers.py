@@ -21,23 +21,19 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
-"""The values that replace the constants hidden in the paper's O().
-
-The notes of the forms "as printed" derive the values of these constants.
+"""Values of the constants that the paper's O() hides; the notes of the printed claims derive them.
 """
 ALPHA, GAMMA = 1.0, 0.25
 
 
 @functools.lru_cache
 def _means(p: int, K: int) -> np.ndarray:
-    """Return the means of all multisets of K vertices of the l_1 ball in R^p."""
     vertices = np.concatenate([np.eye(p), -np.eye(p)])
     chosen = itertools.combinations_with_replacement(range(2 * p), K)
     return np.array([vertices[list(which)].mean(axis=0) for which in chosen])
 
 
 def _l1_cover(i: Instance, size: Size) -> Sides:
-    """Compare a cover's number of centres, and distance to the nearest, with the bounds."""
     p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)
@@ -114,7 +110,6 @@ def _sphere(key: Array, *shape: int) -> Array:
 
 
 def _signs(key: Array, size: Size) -> Instance:
-    """Draw points, labels and, for each point, the sum of 2^24 random signs."""
     a, b, c = jax.random.split(key, 3)
     shape, copies = (size["points"],), 2 ** size["log_copies"]
     sums = 2.0 * jax.random.binomial(c, copies, 0.5, shape) - copies

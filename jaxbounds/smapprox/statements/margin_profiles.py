@@ -16,13 +16,11 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""The values that replace the constants hidden in the paper's O(). The note on the paper's printed
-bound derives these values.
+"""Values of the constants that the paper's O() hides; the note of the printed claim derives them.
 """
 
 
 def _profile(i: Instance, size: Size) -> Sides:
-    """Compare three bounds on the risk, at equal margins and at margins of different magnitudes."""
     alpha, p, delta = 1.0, 50, 0.05
     first, others = i["log_margins"][:1], i["log_margins"]
     margins = np.exp(first + i["width"] * (others - first))
@@ -83,8 +81,7 @@ PROFILE = Statement(
 def _all_at_once(i: Instance, size: Size) -> Sides:
     """Compare Corollary A.1's bounds with the risk of the worst model that has no training error.
 
-    The worst model is the one with the largest ratio of its risk to the root of the mean of
-    1/margin^2.
+    That model has the largest ratio of its risk to the root of the mean of 1/margin^2.
     """
     counts, n = np.asarray(i["counts"]), 2 ** size["log_n"]
     outputs = outputs_of(np.asarray(i["angle"]), np)

@@ -1,8 +1,7 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors x with |theta|_1 <= 1; the all-layer margin of F
-is |theta . x|. The statements also use a class of coupons. A coupon is an input at which exactly
-one parameter makes F err.
+The class is F = theta . x on unit vectors x with |theta|_1 <= 1; the all-layer margin of F is
+|theta . x|.
 """
 
 import math
@@ -23,23 +22,16 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA, GAMMA
 LEVEL = 0.1
 """The failure probability delta of the bounds; a larger probability needs fewer samples."""
 RARE = np.array([2.0, 1.0, 0.5])
-"""The masses of rare inputs, in units of 1/n; n samples may miss an input of this mass."""
+"""The masses of rare inputs, in units of 1/n, which n samples may miss."""
 GRID = 180
 """The number of models (angles) on the l_1 sphere; a larger number finds models of larger risk."""
 COUPONS, COUPON_SAMPLES = 21, 200
-"""The number of coupons (inputs at which the models are tested), and the number of samples.
-
-A coupon of the coupon collector's problem is an input at which exactly one parameter makes F err.
-The parameters that belong to the coupons lie in [-1, 1], at distances of gamma = 1/10.
-"""
+"""The number of coupons (inputs at which exactly one parameter makes F err), and the number of
+samples. Their parameters lie in [-1, 1], at distances of gamma = 1/10."""
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Return the probability of one input (a "coupon"): 1.001 times the bound on the risk.
-
-    The risk bound is for a cover of the given log size, and for COUPON_SAMPLES samples without
-    training error.
-    """
+    """Return 1.001 times the risk bound for COUPON_SAMPLES samples without training error."""
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)
 
 
@@ -59,10 +51,7 @@ def law(size: Size) -> np.ndarray:
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw each point's angle; points of low probability get angles from a wider range.
-
-    Draw also the number of times that each point is in the sample.
-    """
+    """Draw each point's angle, from a wider range for rare points, and its count in the sample."""
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread
@@ -80,10 +69,7 @@ def _realizable_sample(key: Array, size: Size) -> Instance:
 
 
 def outputs_of(angle: Any, xp: Any) -> Any:
-    """Compute the outputs y F(x) of models on the l_1 sphere.
-
-    On this sphere the margins are largest.
-    """
+    """Compute the outputs y F(x) of models on the l_1 sphere, where the margins are largest."""
     turn = xp.linspace(0.0, 2.0 * math.pi, GRID, endpoint=False)
     on = lambda a: xp.stack([xp.cos(a), xp.sin(a)], axis=1)
     return on(turn) / xp.abs(on(turn)).sum(axis=1, keepdims=True) @ on(angle).T

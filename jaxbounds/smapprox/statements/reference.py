@@ -88,5 +88,4 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""A dictionary from a reason for testing no function of a kind by statements to the names of these
-functions."""
+"""The functions that no statement tests, by the reason."""

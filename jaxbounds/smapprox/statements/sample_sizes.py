@@ -122,7 +122,7 @@ COROLLARY_A1 = Statement(
 
 
 def scale_of(circuit: Circuit) -> tuple[tuple[float, int, float], int]:
-    """Return (alpha, p, certified margin) of the circuit's corrected network, and w^2 d.
+    """Return (alpha, p, certified margin, w^2 d) of the circuit's corrected network.
 
     The network has p parameters of l_1 norm alpha, width w and depth d.
     """
@@ -178,11 +178,6 @@ THEOREM_31 = on_circuits(
 
 
 def _of_all_shapes(size: Size) -> Instance:
-    """Return circuits with different numbers of layers.
-
-    The first are wide and shallow, the last narrow and deep. In the first circuit, one gate is an
-    AND gate, and all other gates are identity gates.
-    """
     gates, layers = gate_arrays(size), 1 + np.arange(5, 5 + size["circuits"]) % size["layers"]
     gates["operation"][0] = OPERATIONS.index("ID")
     gates["left"][0] = np.arange(size["gates"])

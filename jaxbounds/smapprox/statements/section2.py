@@ -25,16 +25,11 @@ LOSSES = np.array(
         [0.6, 0.2, 0.9, 0.4, 0.0],
     ]
 )
-"""The surrogate losses of six models (rows) at five points (columns).
-
-The evaluation loss is 1 if the surrogate loss is 1, and 0 otherwise. The first three models (rows)
-have nearly equal risks, so chance decides which of them has the smallest error on a sample. Two of
-the first three models (rows) are wrong only on the rarest point.
-"""
+"""The surrogate losses of six models (rows) at five points (columns). The first three models have
+nearly equal risks, so chance decides which is best on a sample."""
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
-"""The probabilities of three points; with so few points, the check computes Rad exactly even for
-large samples."""
+"""The probabilities of three points, few enough to compute Rad exactly for large samples."""
 THREE_LOSSES = np.array(
     [
         [0.0, 0.0, 1.0],
@@ -54,43 +49,28 @@ def _rademacher(n: int) -> float:
 
 
 def _largest_deviation() -> float:
-    """Return the largest deviation of a mean over a sample from its expectation.
-
-    The claim (A.1) bounds this deviation; the function computes the deviation without (A.1).
-    """
+    """Return the largest deviation of a mean over a sample from its expectation, without (A.1)."""
     risks = THREE_LOSSES @ THREE_POINTS
     return max(np.max(risks - THREE_LOSSES.min(axis=1)), np.max(THREE_LOSSES.max(axis=1) - risks))
 
 
 WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
-"""The losses of two models on two points. Each of the two models is wrong on one point."""
+"""The losses of two models on two points; each model is wrong on one point."""
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Draw n samples from the distribution `THREE_POINTS` on three points.
-
-    Draw also n fair coins, which are the losses of one more model.
-    """
     own, coins = jax.random.split(key)
     sample = finite.draw(own, jnp.asarray(THREE_POINTS), size["n"])
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}
 
 
 def _pair(n: int) -> Array:
-    """Return a law on two points; n samples from this law may favour the worse of two models.
-
-    The probability that the n samples favour the worse model is at most 0.01, by Hoeffding's
-    inequality.
-    """
+    """Return a law on two points; n samples favour the worse model with probability <= 0.01."""
     gap = 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
     return jnp.array([1 + gap, 1 - gap]) / 2
 
 
 def _with_pair(key: Array, size: Size) -> Instance:
-    """Draw n samples from the distribution on five points (`POINTS`).
-
-    Draw also n samples from the distribution on two points.
-    """
     laws = {"sample": jnp.asarray(POINTS), "pair": _pair(size["n"])}
     keys = jax.random.split(key)
     return {name: finite.draw(own, law, size["n"]) for own, (name, law) in zip(keys, laws.items())}
@@ -157,10 +137,6 @@ DEVIATION = Statement(
 
 
 def _tails(i: Instance, size: Size) -> Sides:
-    """Compare the failure probability of each bound, by McDiarmid's inequality, with a limit.
-
-    The limit on the failure probability is delta, delta^2 / 2 or 1.
-    """
     n, models = size["n"], size["models"]
     delta, rademacher, best = (float(i[name]) for name in ("delta", "rademacher", "best"))
     printed = finite.uniform_deviation_bound(rademacher, n, delta) - 2 * rademacher
@@ -225,10 +201,6 @@ TAILS = Statement(
 
 @jax.jit
 def _on_sample(losses: Array, law: Array, sample: Array) -> list[Array]:
-    """Return the smallest risk.
-
-    Return also the risk and the index of the model with the least empirical risk on the sample.
-    """
     return [
         finite.classical_error(losses, law),
         finite.erm_risk(losses, losses, law, sample),

@@ -28,14 +28,10 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """All parameters theta of the class, one in each row; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The smallest probability eta of the tests. At a smaller eta, rounding hides the difference of the
-derived claim's sides.
-
-A smaller eta makes the check harder.
-"""
+"""The smallest probability eta of the tests, below which rounding hides the difference of the two
+sides. A smaller eta makes the check harder."""
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
-"""The labels of the targets G_1 and G_2 on three points. The points have the probabilities 1/2 -
-eta, 2 eta and 1/2 - eta."""
+"""The labels of the targets G_1 and G_2 on points of probability 1/2 - eta, 2 eta and 1/2 - eta."""
 
 
 def _law(eta: Any) -> Any:
@@ -45,8 +41,8 @@ def _law(eta: Any) -> Any:
 def _losses(target: np.ndarray) -> Array:
     """Compute the ramp loss l-bar_gamma of (2.2) at gamma = 1 for every theta.
 
-    The margin (2.1) of a right prediction is |theta_1|, and the margin of a wrong prediction is 0.
-    For the two parameters theta in `THETA`, the ramp loss is 0 or 1.
+    The margin (2.1) is |theta_1| for a right prediction and 0 for a wrong one, so the loss is 0 or
+    1.
     """
     right = (target - 0.5) * THETA[:, :1] > 0
     margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
@@ -55,30 +51,24 @@ def _losses(target: np.ndarray) -> Array:
 
 @jax.jit
 def _of_chosen(losses: Array, samples: Array) -> Array:
-    """Return, for each sample, the losses of the model with the smallest empirical risk on it."""
     return losses[jax.vmap(finite.empirical_risk_minimiser, (None, 0))(losses, samples)]
 
 
 @functools.cache
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return all samples, and the losses of the models of least empirical risk for each target."""
     every = np.array(list(itertools.product(range(3), repeat=n)))
     with ensure_compile_time_eval():
         return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
 
 
 def _missed(eta: Any, n: int) -> Any:
-    """Compute, for each target, the probability that the learned model has a risk above 1/2."""
     (every, chosen), points = _chosen(n), _law(eta)
     weights = points[every].prod(axis=1)
     return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, where eta defines the distribution.
-
-    The instance gives the constant and the power of the logarithm that O-tilde hides.
-    """
+    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, with a hidden constant and log power."""
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)
@@ -110,9 +100,8 @@ def _as_in_lemma_24(i: Instance, size: Size) -> dict[str, Any]:
 
 
 HIDDEN = Over({"eta": Box(1e-12, 0.45), "constant": Box(1, 1e6), "log_power": Box(0, 3)})
-"""The search's sets of values for the probability eta, the hidden constant and the power of the
-logarithm. The paper's claim does not fix these numbers.
-"""
+"""The ranges of eta, the hidden constant and the power of the logarithm, which the paper does not
+fix."""
 
 ONE_EPSILON = Statement(
     id="smapprox.lemma2.4.epsilon",

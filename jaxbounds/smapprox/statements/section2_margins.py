@@ -93,10 +93,6 @@ LEAST = Statement(
 
 
 def _balls(key: Array, size: Size) -> Instance:
-    """Draw balls in the parameter space, inside which the model is wrong, and two parameters.
-
-    Each of the two parameters may lie outside or inside the balls.
-    """
     keys = jax.random.split(key, 6)
     p, k = size["p"], size["k"]
     return {
@@ -110,10 +106,6 @@ def _balls(key: Array, size: Size) -> Instance:
 
 
 def _towards_a_ball(key: Array, size: Size) -> Instance:
-    """Draw two models that predict the label correctly, and a number gamma above their margins.
-
-    The second model is half way from the first model to the nearest model that errs.
-    """
     i = _balls(key, size)
     away = i["theta"][None] - i["centres"]
     length = jnp.sqrt((away**2).sum(axis=1))
@@ -155,8 +147,8 @@ on_balls = functools.partial(
     "limit; the margin is then known in closed form",
     sample={"random": _balls, "towards the boundary": _towards_a_ball},
 )
-"""A function that declares a statement about any classifier F; an instance gives the set of
-parameters at which F is wrong."""
+"""Declare a statement about any classifier F, given by the set of parameters at which F is wrong.
+"""
 
 SURROGATE = on_balls(
     id="smapprox.eq2.2",
@@ -257,10 +249,6 @@ def _same_sign(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _predicts(i: Instance, size: Size) -> dict[str, Any]:
-    """Check that F is finite and predicts a label (is not zero).
-
-    F is a hard-max attention (Section 4) with scores as parameters.
-    """
     values = jnp.asarray(i["values"])
     output = hard_attention(jnp.zeros_like(values), values)
     return {

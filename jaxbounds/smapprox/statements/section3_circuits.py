@@ -16,10 +16,8 @@ from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
-"""The number of checked circuits, and their largest numbers of layers, gates per layer and inputs.
-
-Larger numbers check more circuits.
-"""
+"""The number of circuits, and their largest numbers of layers, gates per layer and inputs. Larger
+numbers check more circuits."""
 
 
 @functools.cache
@@ -40,10 +38,7 @@ WIRES = ("operation", "left", "right")
 
 
 def gate_arrays(size: Size) -> Instance:
-    """Return random integers for each gate.
-
-    The function `circuit_of` turns them into the gate's operation and parents.
-    """
+    """Return random integers for each gate, which `circuit_of` turns into operation and parents."""
     shape = (size["circuits"], size["layers"], size["gates"])
     rng = np.random.default_rng(0)
     ends = {"operation": len(OPERATIONS), "left": 60, "right": 60}
@@ -53,8 +48,8 @@ def gate_arrays(size: Size) -> Instance:
 def circuit_of(i: Instance, size: Size) -> Circuit:
     """Build a circuit from the integers of `gate_arrays`.
 
-    The integers may exceed the ranges of operations and parents. The operation of a gate is its
-    integer modulo 4. Each parent is an integer modulo the width of the layer below.
+    An operation is an integer modulo 4, and a parent an integer modulo the width of the layer
+    below.
     """
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):
@@ -68,10 +63,6 @@ def circuit_of(i: Instance, size: Size) -> Circuit:
 
 
 def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
-    """Return each layer's gate values, padded with zeros.
-
-    Layers beyond the circuit's depth repeat the values of the last layer.
-    """
     values = circuit.gate_values(x)
     values += [values[-1]] * (LAYERS - len(values))
     table = np.zeros((LAYERS, len(x), 2 * GATES))
@@ -81,10 +72,6 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """Return a copy of the circuit with exchanged gates.
-
-    In its last layer, AND and OR are exchanged, and ID and NOT are exchanged.
-    """
     swap = {"AND": "OR", "OR": "AND", "NOT": "ID", "ID": "NOT"}
     last = tuple(gate._replace(op=swap[gate.op]) for gate in circuit.layers[-1])
     return Circuit(circuit.inputs, (*circuit.layers[:-1], last))
@@ -92,10 +79,6 @@ def _negated(circuit: Circuit) -> Circuit:
 
 @functools.cache
 def _all_gates(corrected: int) -> Any:
-    """Return the networks and the gate tables of the sampled circuits, stacked.
-
-    Return also gate tables with wrong entries.
-    """
     x = circuits.all_inputs(BITS)
     zeta, depth = (THIRDS, 4 * LAYERS) if corrected else (None, 2 * LAYERS)
     rows = [
@@ -160,10 +143,6 @@ def _literals(size: Size) -> Instance:
 
 
 def _layered(i: Instance, size: Size) -> Sides:
-    """Compare the network of a random AND graph, read from an AIGER file, with the graph's values.
-
-    The inputs of an AND may be negated or constant.
-    """
     m, ands = size["inputs"], size["ands"]
     rows = [(2 * (m + 1 + k), *(i["draws"][k] % (2 * (m + 1 + k)))) for k in range(ands)]
     head = [f"aag {m + ands} {m} 0 1 {ands}", *(str(2 * v) for v in range(1, m + 1))]

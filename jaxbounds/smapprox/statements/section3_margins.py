@@ -27,10 +27,8 @@ from jaxbounds.smapprox.statements.margin_cases import (
 def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
     """Return Lemma 3.3's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
 
-    If F' already errs at the given parameters, its margin is 0. If F' predicts correctly, the bound
-    is the norm of the row of weights and the bias that compute the output. A perturbation that
-    makes the output's row of weights and its bias zero gives F' = 0, and an output of 0 counts as
-    an error.
+    The margin is 0 if F' errs. Else it is at most the norm of the output's weights and bias,
+    because zeros there give F' = 0, an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
@@ -39,10 +37,6 @@ def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _from_above(params: Any, x: Array, value: Array) -> tuple[Array, Array]:
-    """Return upper bounds on the margins of F' and of the whole network.
-
-    The whole network is F' followed by a head.
-    """
     (output, reach), value = _without_head(params, x), value.astype(float)
     last = jnp.zeros(1).at[0].set(value)
     printed = jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)
@@ -132,11 +126,6 @@ LEMMA_33 = on_cases(
 
 
 def _growing(size: Size) -> Instance:
-    """Return depths and widths of two series of circuits.
-
-    In one series the depth grows, in the other the width. The two series have one circuit shape in
-    common: depth 4 and width 8.
-    """
     return {
         "depth": np.array([2, 3, 4, 6, 8, 16, 4, 4, 4, 4]),
         "width": np.array([8] * 6 + [4, 12, 16, 32]),
