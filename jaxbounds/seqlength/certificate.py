@@ -127,7 +127,7 @@ def generalization_certificate(
         delta: the probability, in (0, 1), with which the bound may fail.
         union: whether to round each norm up to a number 2^j `base` and divide delta among all j;
             False gives a value that is no valid bound.
-        base: the number B_0 > 0 of the module's docstring.
+        base: a number above 0, the least to which a norm is rounded.
 
     Raises:
         Refused: if the sample is empty or not finite, the readout has the wrong length, the loss
@@ -239,8 +239,8 @@ def applicable(
         X: the inputs of the attention layer on the training data, with shape (m, T, d). Without X,
             the function only measures the norms.
         dense: the paths of the dense layers in order, each with the activation before it
-            ("identity", "relu", "tanh"). By default the function infers the order from the layers'
-            widths and the activations from `outputs`, and assumes relu without `outputs`.
+            ("identity", "relu", "tanh"). The default infers the order from the layers' widths and
+            the activations from `outputs`, else relu.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
         cls: the index of the token whose output the network uses.

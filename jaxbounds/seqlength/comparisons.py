@@ -39,7 +39,9 @@ class Setting:
     """The norms, dimensions and sample size of a class of single-layer Transformers.
 
     Attributes:
+        m: the number of samples.
         T: the sequence length; only the log(T) bound depends on it.
+        d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
         B_QK: the bound on ||W_QK||_{1,1}. The other bounds use ||W_QK||_{2,1} over rows and
             ||W_QK||_F; both are at most ||W_QK||_{1,1}.

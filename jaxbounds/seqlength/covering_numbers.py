@@ -16,8 +16,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
-"""The largest number of functions in a class; each additional function doubles the time of a
-search."""
+"""The largest number of functions in a class; a larger class takes more time, twice as much for
+each function."""
 
 
 class Staircase(NamedTuple):

@@ -38,9 +38,9 @@ def generalization_gap(
 ) -> Values | Array:
     """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
-    The bound on the expected minus the mean loss is 2 `lipschitz` Rad plus `deviation`. The loss
-    has values in [-c, c] and is `lipschitz`-Lipschitz in the scalar output. `sharp=False` uses the
-    printed `deviation`.
+    L_D is the expected loss and L_S the mean loss on the sample. The bound is 2 `lipschitz` Rad
+    plus `deviation`. The loss has values in [-c, c] and is `lipschitz`-Lipschitz in the scalar
+    output. `sharp=False` uses the printed `deviation`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -1,6 +1,6 @@
 """The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
-The argument x of every function is B_w B_x / epsilon, where epsilon is the radius of the cover, and
+The argument x of every function is B_w B_x / epsilon. Here epsilon is the radius of the cover, and
 B_w and B_x bound norms of W and of the inputs. If the log size is C / epsilon^2, as in Theorem 4.1,
 then C is the value at x = B_w B_x.
 """
@@ -77,8 +77,8 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    The lemma needs ||W^T||_{2,1} <= B_w (rows) and inputs of l_1 norm at most B_x. With the printed
-    norm over columns it is false (erratum E3).
+    The lemma needs ||W^T||_{2,1} <= B_w (rows) and inputs of l_1 norm at most B_x. The lemma is
+    false with the printed norm over columns (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
@@ -182,8 +182,9 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
-    The value at x = B / epsilon is at most the log size of any cover of maps that send one input to
-    every point of the cube [-B, B]^k. Matrices with *rows* of l_1 norm at most B are an example.
+    Let maps send one input to every point of the cube [-B, B]^k. Any cover of these maps has at
+    least this log size, with x = B / epsilon. Matrices with *rows* of l_1 norm at most B are an
+    example.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

@@ -77,7 +77,7 @@ def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every row of W by a member of a cover of scalar linear functions (Appendix A).
 
     Every row has l_1 norm ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most B_x B
-    / (1 + sqrt K), and the l_q norm of all k changes is at most k^(1/q) times as large.
+    / (1 + sqrt K). The l_q norm of all k changes is at most k^(1/q) times as large.
     """
     require_norm(row_norm(W, 1, math.inf), B, of="the largest l_1 norm of a row")
     return jax.vmap(cover_l1_ball, (0, None, None))(W, B, K)

@@ -2,7 +2,7 @@
 
 The class consists of the functions X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). The
 weights satisfy ||w||_1 <= B_w, ||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over
-*columns*. With the paper's norms of W_c^T and W_v^T the theorem is false (erratum E4). Tokens have
+*columns*. The theorem is false with the paper's norms of W_c^T and W_v^T (erratum E4). Tokens have
 ||x||_2 <= B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2.
 
 The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). It leaves E,
@@ -88,8 +88,8 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    Here a = sqrt(ln 2d / m) comes from the 2d choices of a sign and a coordinate, b =
-    `attention_lipschitz` sqrt(C / m) from the cover of W_QK, and range is B_inf.
+    Here a = sqrt(ln 2d / m) comes from the 2d choices of a sign and a coordinate. The summand b =
+    `attention_lipschitz` sqrt(C / m) comes from the cover of W_QK, and range is B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))

@@ -113,7 +113,7 @@ def best_squared_error(
 ) -> Scalar:
     """Minimise ||f - (scale/k) sum k_i V_i||^2 over all whole k_i >= 0 with sum k_i <= k.
 
-    `use_all` has the meaning that it has in `sparsify`.
+    `use_all` has the same meaning as in `sparsify`.
 
     Raises:
         Refused: if there are more than 200000 choices.

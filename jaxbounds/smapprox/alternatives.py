@@ -20,9 +20,9 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     """Bound the log of the number of sign patterns that ReLU networks have on n inputs.
 
     The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
-    parameters of the layers 1 .. i, and k_i the units of layer i, the output included. Where all
-    units of earlier layers keep their signs, the units of layer i are n k_i polynomials of degree i
-    in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
+    parameters of the layers 1 .. i, and k_i the units of layer i, the output included. If all units
+    of earlier layers keep their signs, layer i has n k_i polynomials of degree i in W_i variables
+    (Warren; Bartlett et al. 2019, Theorem 6).
 
     Args:
         parameters: for each layer, the number of parameters of this layer alone.

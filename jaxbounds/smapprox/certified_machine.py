@@ -62,8 +62,8 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    At most four one-hot groups of a `Layout` are nonzero at once, or fewer and three coordinates of
-    scr4. The groups pos1, pos2, pos3 and scr3 have w_pos bits each.
+    At most four one-hot groups of a `Layout` are nonzero at once. If fewer are, three coordinates
+    of scr4 may be 1. The groups pos1, pos2, pos3 and scr3 have w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 
@@ -156,7 +156,6 @@ def machine_margin_by_counts(
 def _largest_safe(
     norms: list[LayerNorms], bits: float, head: float, correction: Correction, /
 ) -> float:
-    """Return the largest perturbation norm r at which the output is certainly right."""
     zeta, different = (correction.slope, correction.radius), set(norms)
 
     def least(r: float) -> float:

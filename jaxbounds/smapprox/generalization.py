@@ -94,7 +94,7 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
     """Bound the risk of the model that minimises the surrogate loss, if (2.3) has epsilon = 0.
 
-    With probability 1 - delta, the risk is at most 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition
+    The risk is at most 2 Rad + 2 sqrt(log(2/delta) / (2n)) with probability 1 - delta. Proposition
     2.3 prints 4 Rad. The factor 2 suffices, because L(F-hat) - L(F*) depends only on the one-sided
     supremum of L - L-hat, and on L-hat - L of the single model F*.
     """
@@ -135,11 +135,11 @@ def chained_sample_complexity(
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta).
 
-    Here q is the argument `fraction`. With probability 1 - delta, each of exp(log_size) events that
-    contains at most a fraction q of the n samples has a probability of at most P. Proof: If an
-    event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in the event) <=
-    exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) /
-    n).
+    Here q is the argument `fraction`. Consider exp(log_size) events. Each that contains at most a
+    fraction q of the n samples has probability <= P, for all at once with probability 1 - delta.
+    Proof: If an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in
+    the event) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size +
+    log(1/delta)) / n).
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n

@@ -24,8 +24,8 @@ from jaxbounds.smapprox.structure import Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
 
 ACT = 1
-"""The index, from 0, of the layer "C.1 act" with the transition table; a larger index is closer to
-the output."""
+"""The index of the layer "C.1 act" with the transition table, among all layers from 0. A larger
+index is closer to the output."""
 
 
 class Task(NamedTuple):

@@ -142,7 +142,7 @@ def total(
     terminal: Sequence[str],
     to: str = "reject",
 ) -> dict[tuple[str, str], Action]:
-    """Add the missing transitions: to the state `to`, with the same symbol, and to the right."""
+    """Add the missing transitions: they go to the state `to`, keep the symbol and move right."""
     return {
         (z, a): transitions.get((z, a), (to, a, 1))
         for z in states

@@ -62,7 +62,7 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
 
     The two targets differ on points of total probability `difference`, and no model has a small
     enough error for both targets. As long as no sample falls on a point where the targets differ,
-    the labelled data are equal, and every learning rule returns one model, which is wrong for one
+    the labelled data are equal. Every learning rule then returns one model, which is wrong for one
     of the targets. The argument is for any surrogate loss, as in Definition 2.2.
 
     Raises:

@@ -115,8 +115,8 @@ def read(
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
     """Return, for each layer, the weights W and biases b that the layer uses.
 
-    W has a row for each coordinate that the layer computes, and a column for each coordinate that
-    it reads. b has the shape (rows, 1).
+    W has a row for each coordinate that the layer computes, and a column for each that it reads. b
+    has the shape (rows, 1).
     """
     groups = structure.layout.groups
     places = lambda names: np.array([i for name in names for i in groups[name]], int)

@@ -97,7 +97,6 @@ def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
 
 
 def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide which bounds depend on T; a bound clipped at the trivial value does not tell."""
     growth = data["over_T"].max("T") / data["over_T"].min("T")
     longest, shortest = float(data["T"].max()), float(data["T"].min())
     here = data.attrs.get("config", {}).get("setting", {}).get("m")

@@ -22,6 +22,7 @@ class SparseMajority:
         lengths: the sequence lengths T.
         seeds: the number of runs at each length, each with its own data.
         sparsity: |I|, the number of hidden indices.
+        train: the number of training samples.
         validation: the number of validation samples, which the paper also calls the test set.
         epochs: the largest number of epochs.
         every: the number of epochs between validations. A larger number takes less time, leaves the
@@ -40,6 +41,7 @@ class SparseMajority:
         stop: whether to stop a run after the first epoch with training accuracy 1, as the public
             code does and the paper does not say.
         hidden: the width of the dense layer that the paper does not mention; 0 omits the layer.
+        embedding: the map from bits to tokens.
     """
 
     lengths: tuple[int, ...] = (20, 40, 80, 160)

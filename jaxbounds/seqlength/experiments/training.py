@@ -66,10 +66,9 @@ class Run(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The results of all runs of one length, stacked along a leading axis.
+    """The last states and the data of all runs of one length, stacked along a leading axis.
 
-    Attributes:
-        diverged: for each run, the first validated epoch with a loss that is not finite, or -1.
+    The field `diverged` holds the first validated epoch with a loss that is not finite, or -1.
     """
 
     runs: Run

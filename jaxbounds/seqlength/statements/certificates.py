@@ -97,7 +97,6 @@ NORMS = identity_on_host(
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Estimate the complexity of 16 networks that differ only in the signs of their weights."""
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense

@@ -33,8 +33,8 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
     """Return the largest number of points that the functions shatter with the margin `gap`.
 
-    Points are shattered if each has a level such that, for every choice of sides (above or below),
-    some function is on the chosen side of every level, at least `gap` away.
+    Each point has a level. Points are shattered if, for every choice of sides (above or below),
+    some function is on the chosen side of each level, at least `gap` away.
     """
     # The functions above, and the functions below, as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")

@@ -113,7 +113,6 @@ def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tup
 
 
 def _logarithms(instance: Instance, size: Size) -> Sides:
-    """Compare the exact log sizes of Theorem 4.2's covers with the bounds of its corollaries."""
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")
     shapes = [(1, d), *[(d, k), (k, d), (d, d)] * L]
@@ -166,7 +165,6 @@ WITH_LOGARITHMS = draw.random_search_on_host(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad of networks with W_QK = v e_i^T, ||v||_2 = 1; each point counts 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -225,7 +223,6 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Compute eps^2 ln N for the covering number N of the network class, as a function of g."""
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)

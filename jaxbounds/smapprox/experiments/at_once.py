@@ -20,8 +20,8 @@ def at_once() -> Iterator[Callable[..., Future]]:
     """Open a block in which `submit(call, *args)` runs calls in threads.
 
     An exception inside the block, for example by Ctrl-C, cancels the calls, each after the XLA
-    program that it runs. With several processes, `submit` runs the call at once in the caller's
-    thread, because all processes must start their collective operations in the same order.
+    program that it runs. Several processes must start their collective operations in the same
+    order, so `submit` then runs each call in the caller's thread.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64

@@ -49,10 +49,12 @@ class Learn:
         length: the largest length of the training words, which are uniform over all words of at
             most this length.
         longer: the largest length of further test words for learned tables.
+        samples: the numbers n of training words, in increasing order.
         seeds: the number of independent random samples for each sample size n.
         restarts: the number of random initial tables for each sample; the table with the least
             training loss counts.
         table_steps: the number of Adam steps on a table.
+        table_step_size: the step size of Adam.
         radii: the norms of the noise on the weights of the corrected network.
         bare_radii: the norms of the noise on the weights of the network without corrections.
         weight_samples: the numbers n of words for the training of all weights.

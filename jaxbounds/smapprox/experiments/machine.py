@@ -27,7 +27,13 @@ class Machine:
 
     Attributes:
         machine: the name of a machine of the library, or a file that `machine_formats` reads.
+        input: the input word, with one character for each symbol.
+        T: the number of steps; by default the number after which the machine halts.
+        adder: the kind of adder, "lookahead" or "ripple".
+        correction: the rounding after each layer, "dyadic", "thirds" or "none".
+        tape: the kind of tape, "two_way" or "one_way".
         limit: the largest number of steps in which the machine may halt.
+        show: whether to print also the purpose of every layer.
         missing: "error" refuses a machine that lacks transitions; "reject" makes it reject there.
     """
 

@@ -160,8 +160,8 @@ def _claim_c4() -> tuple[Layout, Any]:
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
     """Run the layer with perturbed weights on the state h_1.
 
-    The perturbed weights are the key weight of the bit of pos1 that distinguishes step 3 from step
-    1, and the value map's bias and three weights of the bits of pos1.
+    The perturbed key weight is that of the bit of pos1 that distinguishes step 3 from step 1. The
+    value map's bias and its weights of the three bits of pos1 are perturbed too.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)
