@@ -84,7 +84,7 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 
 
 def sharpened_bound(setting: Setting, /) -> float:
-    """Compute this library's sharpened bound.
+    """Compute this library's bound, with smaller constants than the paper's.
 
     It uses Lemma 3.6 with an exact count of the cover's members, the Lipschitz constant 1 of
     softmax, and Massart's lemma for uniform attention.

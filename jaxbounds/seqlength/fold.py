@@ -148,7 +148,7 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network that reproduces `outputs`, or None, and the relative difference."""
+    """Return the first network that reproduces `outputs` (or None), and its relative error."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)

@@ -183,8 +183,8 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
     Let maps send one input to every point of the cube [-B, B]^k. Any cover of these maps has at
-    least this log size, with x = B / epsilon. Matrices with *rows* of l_1 norm at most B are an
-    example.
+    least the computed log size for x = B / epsilon. Matrices with *rows* of l_1 norm at most B are
+    an example.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

@@ -200,7 +200,8 @@ def terms_corrected(
 
     The inputs of layer i have norm at most r_i, with r_1 = B_x and r_i = 1 for later layers. The
     inputs of W_c have norm at most L_sigma. The beta_i of W_QK has the factor r_i^2, because the
-    keys and the values each have norm at most r_i. H heads give each matrix H times.
+    keys and the values each have norm at most r_i. A layer with H heads has H copies of each
+    matrix.
 
     Raises:
         Refused: if there is no layer or no head.

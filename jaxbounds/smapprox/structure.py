@@ -26,7 +26,7 @@ class LookUp(NamedTuple):
         cell: the group that holds the cell to look for.
         prefix: the group whose leading bits must equal those of the key's timestep; "" for no
             condition.
-        known: the number of these leading bits.
+        known: the number of leading bits of `prefix` that must be equal.
         asks: whether the bit after these leading bits must be 1 in the key's timestep.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.

@@ -36,7 +36,7 @@ class Comparison:
     """A class of single-layer Transformers, and the values of T, m and B_QK that a run tries.
 
     Attributes:
-        setting: the class, from which a run varies one number at a time.
+        setting: the class; a run changes T, m or B_QK in it, and keeps the rest.
         T: the sequence lengths.
         m: the sample sizes.
         B_QK: the bounds on ||W_QK||_{1,1}.

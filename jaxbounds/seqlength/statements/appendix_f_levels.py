@@ -2,7 +2,7 @@
 
 The printed bound on the cover's size grows with d, so networks that differ only in signs are too
 few. The first layer of these networks distinguishes a number of magnitudes of the order B_x^2 / d.
-All else is as in the module `appendix_f`.
+The rest of the networks is as in the module `appendix_f`.
 """
 
 import functools

@@ -16,14 +16,14 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""64 random instances without search, for statements that random and extremal instances decide."""
+"""64 random inputs without search, for statements that random and extremal inputs decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
-"""A search budget for inequalities without a known instance at which both sides are nearly equal.
-"""
+"""Random inputs and a gradient search, for inequalities without known inputs that make both sides
+nearly equal."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""128 random instances without gradient search, for claims whose instances vary widely."""
+"""128 random inputs without gradient search, for claims whose inputs vary widely."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)
@@ -33,7 +33,7 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""Declare an inequality that random and extremal instances and a few gradient searches check."""
+"""Declare an inequality that random and extremal inputs and a few gradient searches check."""
 
 random_search = functools.partial(
     Statement,
@@ -44,7 +44,7 @@ random_search = functools.partial(
 """Declare an inequality that random searches check, because its sides are piecewise constant."""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""16 random instances without search, for sides that JAX does not compute."""
+"""16 random inputs without search, for sides that JAX does not compute."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -112,7 +112,7 @@ def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
 
 
 def stacked(rows: list[dict], /) -> dict:
-    """Stack instances of equal shape along a new leading axis."""
+    """Stack the arrays of several dicts along a new leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)
 
 
@@ -124,7 +124,7 @@ def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """Return a projection that replaces each named entry x of an instance by max(|x|, 1e-6)."""
+    """Return a function that replaces each named entry x of a dict by max(|x|, 1e-6)."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},
@@ -132,5 +132,5 @@ def positive(*names: str) -> Callable[[Instance, Size], Instance]:
 
 
 def numbers(instance: Instance, /, *names: str) -> tuple[Any, ...]:
-    """Return an instance's named entries; scalars become Python numbers unless they are traced."""
+    """Return the named entries of a dict; scalars become Python numbers unless they are traced."""
     return tuple(number(instance[name]) for name in names)

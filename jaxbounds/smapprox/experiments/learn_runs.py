@@ -97,7 +97,7 @@ class Learn:
 
 
 def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
-    """Return a library machine's network for all words up to the trained length."""
+    """Return a library machine's network for all words of at most `config.length` symbols."""
     example = LIBRARY[name]()
     correction = DYADIC if corrected else None
     steps = example.steps(config.length)
@@ -162,7 +162,7 @@ def _log_loss(problem: Task, F: Array) -> Array:
 def learned_tables(
     config: Learn, name: str, key: PRNGKeyArray, /, count: Count = lambda more, words: None
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
-    """Return the errors of learned tables on words up to the trained length, and on longer words.
+    """Return learned tables' errors on words of at most `config.length` symbols, and on longer ones.
 
     Both results have one row for each number n of samples. The last row is for the straight-through
     derivative at the largest n.

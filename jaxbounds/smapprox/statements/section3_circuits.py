@@ -48,8 +48,8 @@ def gate_arrays(size: Size) -> Instance:
 def circuit_of(i: Instance, size: Size) -> Circuit:
     """Build a circuit from the integers of `gate_arrays`.
 
-    An operation is an integer modulo 4, and a parent an integer modulo the width of the layer
-    below.
+    The operation is the gate's integer modulo 4. A parent is an integer modulo the width of the
+    layer below.
     """
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):
