@@ -162,7 +162,7 @@ def _log_loss(problem: Task, F: Array) -> Array:
 def learned_tables(
     config: Learn, name: str, key: PRNGKeyArray, /, count: Count = lambda more, words: None
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
-    """Return learned tables' errors on words of at most `config.length` symbols, and on longer ones.
+    """Return learned tables' errors on words up to `config.length` symbols, and on longer ones.
 
     Both results have one row for each number n of samples. The last row is for the straight-through
     derivative at the largest n.
