@@ -1,9 +1,8 @@
 """Gradient and Hessian bounds of Section 3 and Appendix A, as printed and as sharpened.
 
-No bound in this module hides a constant. The argument `radius` is R, the largest token norm. The
-argument `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). In Corollary 1, the argument
-`size` is ||theta||_{2,infinity}. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F may be
-passed as `size`: the bounds do not depend on the weights W_h (sharpening S7).
+The argument `radius` is R, the largest token norm, and `scores` is sum_t ||X u_t||_infinity. The
+argument `size` is ||theta||_{2,infinity} in Corollary 1. Lemma 6 and the sharpened bounds need only
+max_h ||U_h||_F as `size` (sharpening S7).
 
 Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains S1.
 """
@@ -54,10 +53,7 @@ def covariance_half_range(scores: Float[Array, " T"], radius: ArrayLike, /) -> F
 def third_moment_bound(
     first: Float[Array, " S"], second: Float[Array, " S"], /
 ) -> Float[Array, ""]:
-    """Return c* max|A| max|B|^2, which bounds the third central moment |kappa_3(A, B, B)|.
-
-    Sharpening S3 proves this bound.
-    """
+    """Return c* max|A| max|B|^2 >= |kappa_3(A, B, B)|, the third central moment (sharpening S3)."""
     return C_STAR * jnp.max(jnp.abs(first)) * jnp.max(jnp.abs(second)) ** 2
 
 
@@ -81,9 +77,8 @@ def readout_inner_gradient(
 ) -> ArrayLike:
     """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (sharpening S1).
 
-    The factor `outer_gradient_bound` depends on the read-out. For a full U, this bound is half of
-    the bound (46). For U = 1_T u^T or e_T u^T, this bound is `inner_gradient_sharp` with R ||u|| in
-    place of ||X u||_infinity.
+    For U = 1_T u^T or e_T u^T, this bound is `inner_gradient_sharp` with R ||u|| in place of ||X
+    u||_infinity.
     """
     return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
 
@@ -94,10 +89,7 @@ def inner_gradient_bound(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 
 
 def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
-    """Return R^2 sum_t ||X u_t||_infinity, half of the bound (43) on ||grad_W Phi||_F.
-
-    The factor 2 in (43) is unnecessary, as sharpening S1 explains.
-    """
+    """Return R^2 sum_t ||X u_t||_infinity, half of the bound (43) (sharpening S1)."""
     return radius**2 * scores
 
 
@@ -109,8 +101,7 @@ def gradient_bound(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayL
 def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
     """Return sqrt(T R^2 + (R^2 sum_t ||X u_t||_infinity)^2), a bound on ||grad Phi||.
 
-    The sum of squares replaces the sum in (44), since the two blocks are orthogonal (sharpening
-    S2).
+    The gradients in U and W are orthogonal, so their squares add (sharpening S2).
     """
     inner, outer = inner_gradient_sharp(radius, scores), outer_gradient_bound(radius, T=T)
     return jnp.sqrt(outer**2 + inner**2)
@@ -119,8 +110,7 @@ def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayL
 def two_block_norm(inner: ArrayLike, mixed: ArrayLike, /) -> Float[Array, ""]:
     """Return (c + sqrt(c^2 + 4 b^2)) / 2, a bound on the spectral norm of [[0, B], [B^T, C]].
 
-    The argument `inner` is a number c >= ||C||, and `mixed` is a number b >= ||B||. Sharpening S5
-    bounds ||Hess Phi|| with this function.
+    `inner` is a number c >= ||C||, and `mixed` is a number b >= ||B|| (sharpening S5).
     """
     return (jnp.sqrt(inner**2 + 4 * mixed**2) + inner) / 2
 
@@ -195,7 +185,7 @@ def beta2_sharp(
 def self_bounded_smoothness(
     size: ArrayLike, squares: ArrayLike, radius: ArrayLike, *, T: int, H: ArrayLike
 ) -> ArrayLike:
-    """Return beta_3# / sqrt(H) + beta_1#^2; the product of this number and L bounds ||Hess L||.
+    """Return s = beta_3# / sqrt(H) + beta_1#^2, which gives ||Hess L|| <= s L.
 
     The bound uses l'' <= |l'| <= l for the logistic loss l.
     """
@@ -205,8 +195,7 @@ def self_bounded_smoothness(
 def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
     """Return sec(sqrt(k) / 2), a factor that bounds a function g along a segment (sharpening S8).
 
-    At every point of the segment, g is at most this factor times the larger value of g at the two
-    ends. This bound holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison theorem
-    proves this bound. In Proposition 4, k is at most 1/2, and the printed factor is 4/3.
+    If g'' >= -k g on the segment and k < pi^2, g is at most this factor times its larger end value
+    (Sturm's comparison theorem). Proposition 4 has k <= 1/2 and prints the factor 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

@@ -4,8 +4,7 @@ Softmax attention is the gradient of a log-sum-exp, K(a) = log sum_s exp(x_s . a
 model is Phi(X; W, U) = sum_t u_t . grad K(a_t), where a_t = W^T x_t.
 
 The derivatives of K are the cumulants of the tokens under the attention weights: the mean, the
-covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 contains one of these
-cumulants.
+covariance and the third central moment.
 """
 
 from typing import NamedTuple
@@ -105,10 +104,9 @@ def hessian_certificate(
 ) -> Float[Array, ""]:
     """Return sharpening S11's bound on ||Hess Phi||; it is at most the bound of sharpening S5.
 
-    The proof bounds ||Hess_UW||^2 by sum_t ||x_t||^2 ||Cov_t||^2. The proof bounds ||Hess_WW|| by
-    sum_t ||x_t||^2 ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights
-    of query t, and K3_t(u_t) is the result of `third_cumulant`. The two sums cost of the order
-    T^2 d^2 operations.
+    The bound combines ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t
+    ||x_t||^2 ||K3_t(u_t)||. Cov_t is the tokens' covariance under the attention weights of query t,
+    and K3_t(u_t) is the result of `third_cumulant`. The cost is of the order T^2 d^2 operations.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)
@@ -131,8 +129,8 @@ def loss_hessian_parts(
 ) -> tuple[Float[Array, "H p p"], Float[Array, "H p n"]]:
     """Return the two parts of the loss Hessian blockdiag(blocks) + F F^T, equation (65).
 
-    Block h belongs to head h: (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i of F,
-    one of n columns, is the gradient of the model at X_i times sqrt(l''_i / n).
+    Block h is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i of F is the gradient
+    of the model at X_i times sqrt(l''_i / n).
     """
     tokens, labels = data["X"], data["y"]
     n, heads = tokens.shape[0], params["U"].shape[0]
@@ -156,11 +154,7 @@ def loss_hessian_parts(
 
 
 def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
-    """Return the Hessian of the loss as a matrix.
-
-    The rows of this matrix belong to the heads in turn; for each head, the entries of U come before
-    those of W.
-    """
+    """Return the loss Hessian as a matrix; the rows of a head are its entries of U, then of W."""
     blocks, factor = loss_hessian_parts(params, data)
     heads, p, n = factor.shape
     flat = factor.reshape(heads * p, n)

@@ -1,11 +1,9 @@
 """Certify from the data, before training: initialisation, heads, step size and loss bound.
 
 The first phase of training ends at theta^(1), where half of the heads have alpha_h = +1 and half
-have alpha_h = -1. This module computes the best NTK margin at theta^(1) and the direction theta* of
-this margin; it assumes neither the margin nor the direction. Corollary 5 (as printed and corrected)
-and Theorem 3 with sharpened constants then give the number of heads and the step size that certify
-a loss. No constant is hidden in an order of growth. The module stores equal heads once, with their
-number, so a run with a certified H of any size is possible.
+have alpha_h = -1. This module computes the best NTK margin at theta^(1). Corollary 5 (as printed
+and corrected) and Theorem 3 with sharpened constants then give the number of heads and the step
+size that certify a loss.
 """
 
 import math
@@ -51,7 +49,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Return the direction of one head of each group: the group's, divided by sqrt(copies)."""
+    """Divide the direction of each group of equal heads by sqrt(copies), its number of heads."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 
@@ -157,21 +155,12 @@ def corollary5(
     corrected: bool,
     heads: ArrayLike | None = None,
 ) -> DescentCertificate:
-    """Return Corollary 5's certificate, with the printed g_0 = G or g_0 = sqrt(2) G (erratum E5).
+    """Return Corollary 5's number of heads, step size and loss bound.
 
-    The certificate contains a number of heads, a step size and a loss bound. The number of heads,
-    the step size and the loss bound follow from Corollary 3 with Proposition 7's g_0(1/K) and
-    g(1/K). The sqrt(H) of Corollary 5 is B_2 times the sqrt(H) of equation (84).
-    `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on the generalization gap.
-
-    Args:
-        good: the constants of Definition 1.
-        radius: R, an upper bound on the token norms.
-        K: the number of gradient steps.
-        T: the number of tokens.
-        d: the dimension of a token.
-        corrected: whether g_0 has the factor sqrt(2) that the paper leaves out.
-        heads: the number of heads H; by default the least certified number.
+    All three follow from Corollary 3 with Proposition 7's g_0(1/K) and g(1/K). If `corrected` is
+    set, g_0 = sqrt(2) G (erratum E5), else the printed g_0 = G. The sqrt(H) of Corollary 5 is B_2
+    times the sqrt(H) of equation (84). By default, `heads` is the least certified number. `radius`
+    is an upper bound R on the token norms, and `K` is the number of gradient steps.
     """
     good, radius = GoodInitialisation(*map(number, good)), number(radius)
     distance = realized_distance(good, 1 / K, corrected=corrected)
@@ -211,7 +200,6 @@ class Pipeline(NamedTuple):
 
 @jax.jit
 def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
-    """Return theta^(1) as two heads, the second phase's loss at theta^(1), and R >= 1."""
     params, tokens = first_step(first, balanced_signs(2)), second["X"]
     radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
     return params, tied_risk(params, jnp.ones(2), second), radius

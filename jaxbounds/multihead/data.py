@@ -56,13 +56,12 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SparseContext:
-    """DM1: DM1: `relevant` tokens equal the class pattern mu_y.
+    """DM1: `relevant` tokens equal the class pattern mu_y; the other tokens are noisy distractors.
 
-    Each other token is a distractor plus noise. The patterns are the first M + 2 basis vectors
-    times S (mu_+, mu_-, nu_1, ...). A sampler may rotate the patterns. The noise z along each mu
-    has length at most noise_mu / S, so |<z, mu>| <= noise_mu. The noise z along each nu has length
-    at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. The bound along nu also applies to the
-    noise coordinates outside the span of the patterns.
+    The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...); a sampler may
+    rotate them. The noise z along each mu has length at most noise_mu / S, so |<z, mu>| <=
+    noise_mu. Along each nu, and along each coordinate outside the span of the patterns, the noise
+    has length at most noise_nu / (M S).
 
     Attributes:
         tokens: T, number of tokens.
@@ -89,7 +88,6 @@ class SparseContext:
     noise: Noise = "uniform"
 
     def __post_init__(self) -> None:
-        """Check that the number of relevant tokens and the dimension satisfy Assumption 3."""
         if self.noise not in get_args(Noise):
             raise Refused(
                 f"noise={self.noise!r} is unknown, expected one of {', '.join(get_args(Noise))}."

@@ -1,8 +1,4 @@
-"""Derivatives of the Flax module's output and of its loss, by automatic differentiation.
-
-The statements measure every derivative in a claim with these functions. A closed form from
-`calculus` may be the right side of an identity; it is never the left side of a bound.
-"""
+"""Derivatives of the attention model's output and of its loss, by automatic differentiation."""
 
 import jax
 import jax.numpy as jnp

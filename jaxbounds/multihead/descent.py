@@ -1,9 +1,8 @@
 """Bounds for gradient descent: heads, step size, loss and gap of Section 4, Appendices B and C.
 
-No constant is hidden in an order of growth. One set of formulas gives both the printed and the
-sharpened constants. Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H).
-Let q be kappa times the factor in Proposition 4's quasi-convexity bound (4/3 as printed). If q < 2
-and every step lowers the loss as in (68), then
+Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times
+the factor in Proposition 4's quasi-convexity bound (4/3 as printed). If q < 2 and every step lowers
+the loss as in (68), then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -44,7 +43,7 @@ TRAINING, STABILITY = 36.0, 256.0
 """The factors of the numbers of heads that the theorems print: 36 in (74) and (81) for training,
 256 in (84) and (95) for stability.
 
-The function `root_heads` uses the factors. The theorems require more heads if a factor is larger.
+`root_heads` reads the factors; a larger factor requires more heads.
 """
 
 
@@ -57,11 +56,8 @@ class Setting(NamedTuple):
         largest: max_h ||U_h||_F of theta; the caller may pass the upper bound `size` instead.
         squares: mean_h ||U_h||_F^2 of theta; the caller may pass the upper bound `size`^2 instead.
         radius: R, an upper bound on the token norms.
-        heads: H, number of heads.
         loss_target: L(theta), the loss at the target.
         loss_start: L(theta_0), the loss at the start.
-        T: the number of tokens.
-        d: the dimension of a token.
     """
 
     distance: ArrayLike
@@ -98,7 +94,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """A choice between the paper's constants and those of sharpenings S6, S7, S9 and S10.
+    """The choice between the paper's constants and those of sharpenings S6, S7, S9 and S10.
 
     Attributes:
         printed: whether to use the paper's own constants of Theorem 3, Lemma 11 and Theorem 4.
@@ -150,7 +146,6 @@ def _known(constants: Constants) -> tuple[float, float]:
 
 
 def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
-    """Return the fields `weight` and `reach` of the constants; outside a JAX trace, as floats."""
     return (constants.weight, constants.reach) if traced(s) else _known(constants)
 
 
@@ -197,14 +192,12 @@ def alpha(s: Setting, /) -> ArrayLike:
 def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     """Return rho, a bound on the smoothness along the run for step sizes eta <= 1 / rho.
 
-    Theorem 3 prints rho = (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
-    (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
-    beta_1# <= 4 / (sqrt(T) R). Therefore the bound beta_2# is needed only within the distance B =
-    reach D + 4 / (sqrt(T) R) of the target. Within the distance B of the target, each head differs
-    from the target's head by at most B. Within B, the root mean square of ||U_h||_F over the heads
-    differs from that of the target by at most B / sqrt(H). If `constants.mean_square` is false, the
-    bound adds B itself to the largest head norm. Without `mean_square`, the bound therefore grows
-    with D for any number of heads.
+    Theorem 3 prints rho = (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. Sharpening S10 uses eta
+    <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 / (sqrt(T) R). Therefore the
+    bound beta_2# is needed only within the distance B = reach D + 4 / (sqrt(T) R) of the target.
+    Within B, the root mean square of ||U_h||_F over the heads differs from the target's by at most
+    B / sqrt(H), and the largest ||U_h||_F by at most B. Without `constants.mean_square`, the bound
+    grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -269,10 +262,7 @@ def loss_bound(
 
 
 def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
-    """Return (1 + reach) D, a bound on ||theta_k - theta_0||; the paper prints 4 D.
-
-    The number reach D bounds ||theta_k - theta||.
-    """
+    """Return (1 + reach) D, a bound on ||theta_k - theta_0||; the paper prints 4 D."""
     return (1 + _weight_and_reach(constants, s)[1]) * s.distance
 
 

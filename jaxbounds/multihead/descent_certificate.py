@@ -14,8 +14,7 @@ CONSTANTS = {
     "sharpened": descent.LARGEST_HEAD,
     "sharpened S8": descent.SHARPEST,
 }
-"""A dictionary from names to sets of constants; `descent_certificate` returns one certificate for
-each set."""
+"""The named sets of constants; `descent_certificate` returns one certificate for each name."""
 
 
 class DescentCertificate(NamedTuple):
@@ -51,11 +50,9 @@ def least_root(
     *,
     stability: bool = False,
 ) -> ArrayLike:
-    """Return the least sqrt(H) that the theorem certifies, where H is the number of heads.
+    """Return the least sqrt(H) that Theorem 3 certifies, or Theorem 4 if `stability` is set.
 
-    This function is about Theorem 3, or about Theorem 4 if `stability` is set. The theorem's target
-    theta has ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H), where `s` holds the
-    quantities of the target and the run.
+    The target theta has ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H).
     """
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability
@@ -76,14 +73,13 @@ def descent_certificate(
     spread: float = 0.0,
     heads: float | None = None,
 ) -> dict[str, DescentCertificate]:
-    """Compute the certificate of Theorem 3 for each set of `CONSTANTS`; all constants are explicit.
+    """Compute the certificate of Theorem 3 for each set of constants in `CONSTANTS`.
 
-    The constants "printed" are those of Theorem 3. The constants "sharpened" use the sharpenings
-    S6, S7, S9 and S10, and Proposition 4's factor 4/3. The constants "sharpened S8" use the factor
-    sec(sqrt(kappa) / 2) = 1.0659, and S2's root mean square over heads. The target theta
-    satisfies ||theta||_{2,infinity} <= size + spread / sqrt(H). If the start is zero and the target
-    is spread evenly over the heads, pass size = 0 and spread = D. If each head of the target has a
-    fixed norm, independent of H, pass spread = 0.
+    The name "sharpened" stands for the sharpenings S6, S7, S9 and S10 with Proposition 4's factor
+    4/3. The name "sharpened S8" replaces 4/3 by sec(sqrt(kappa) / 2) = 1.0659 and adds S2's root
+    mean square over heads. If the start is zero and the target is spread evenly over the heads,
+    pass size = 0 and spread = D. If each head of the target has a fixed norm, independent of H,
+    pass spread = 0.
 
     Args:
         T: the number of tokens.

@@ -5,7 +5,6 @@ and W_h = 0. On the data model DM1 the mean of u1 is (zeta / 4) u*, since E[y mu
 
 The argument `dm1` holds the constants of Assumption 3. The argument `size` is P = ||p||, the norm
 of the deviation p of u1 from its mean. The argument `failure` is the failure probability delta.
-Scalar arguments may be JAX tracers.
 """
 
 import jax.numpy as jnp
@@ -87,12 +86,10 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
     """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta.
 
     Sharpening S15 proves this bound. The vector 2 n1 p is a sum of n1 independent vectors y xbar -
-    (zeta / 2) u*, one for each sequence. Here y xbar is y times the mean token of one sequence; the
-    expectation of y xbar is (zeta / 2) u*. In the mean over a sequence's tokens, each relevant
-    token contributes +-(mu_+ + mu_-) / 2, which is shorter than mu_+. Each irrelevant token
-    contributes +-x_t. So each vector of the sum has norm at most R. Let r > 0. A sum of n1
-    independent vectors of mean zero and norm at most R has norm at least r with probability at most
-    2 exp(-r^2 / (2 n1 R^2)). This tail bound is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
+    (zeta / 2) u*, where xbar is the mean token of one sequence. In xbar, each relevant token
+    contributes +-(mu_+ + mu_-) / 2, which is shorter than mu_+, and each irrelevant token
+    contributes +-x_t. So each vector has mean zero and norm at most R. The sum has norm at least r
+    with probability at most 2 exp(-r^2 / (2 n1 R^2)), by Theorem 3.5 of Pinelis (1994).
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 

@@ -1,7 +1,4 @@
-"""The paper's figures.
-
-Each module has a settings class and the functions `run`, `figure` and `claims`.
-"""
+"""The paper's figures: one module each, with settings, `run`, `figure` and `claims`."""
 
 from jaxbounds.multihead.experiments import (
     fig6,

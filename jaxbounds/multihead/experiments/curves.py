@@ -1,9 +1,7 @@
-"""The training of Figures 2 to 5, which records losses and other quantities along the way.
+"""The training of Figures 2 to 5 with recorded losses, margins and norms.
 
-The paper's heads have equal start parameters (zero) and therefore stay equal. The module
-`EqualHeads` stores one head for all H heads, so the time that a curve takes does not depend on H. A
-lane is one trial at one number of heads H. H and the step size are inputs of a lane, so one
-compiled program trains all lanes.
+The paper's heads start at zero and therefore stay equal, so the module `EqualHeads` stores one head
+for all H heads. One compiled program trains all trials at all H.
 """
 
 from collections.abc import Callable
@@ -52,11 +50,6 @@ class Panel:
     exponent: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the optimiser's name `rule` is known.
-
-        Raises:
-            Refused: if the rule is unknown; the message lists the known rules.
-        """
         if self.rule not in get_args(Rule):
             raise Refused(
                 f"rule={self.rule!r} is unknown, expected one of {', '.join(RULE_NAMES)}. Try"
@@ -103,11 +96,6 @@ class Curves:
     student: str = EQUAL_HEADS
 
     def __post_init__(self) -> None:
-        """Refuse settings that are impossible.
-
-        Raises:
-            Refused: if a setting is wrong; the message names the setting.
-        """
         if not self.panels:
             raise Refused(
                 "panels=() is empty, expected at least one optimiser. Try panels=(Panel(),)"
@@ -133,8 +121,7 @@ class Curves:
 def _group(lanes: Lane) -> int | None:
     """Return how many trials one call of the compiled program runs: 4 to 8 on a CPU, else None.
 
-    If the function returns None, `sweep` decides the number. The code that XLA compiles for a
-    single lane is slow on a CPU.
+    None lets `sweep` decide. The code that XLA compiles for a single trial is slow on a CPU.
     """
     count = len(lanes["step_size"])
     few = min(range(8, 3, -1), key=lambda size: -count % size)
@@ -158,10 +145,8 @@ def run_curves(
         key: the key of all draws; a trial's data do not depend on H or the panel.
         draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X",
             "y"}} and further data for `measure`, in float32.
-        measure: a function that returns further quantities to record. Its arguments are a lane (one
-            trial at one H) and the parameters of one head (leading axis 1). For a student other
-            than the paper's model, the result contains only the losses, the accuracy and the
-            margins.
+        measure: a function from one trial's inputs and the parameters of one head (leading axis 1)
+            to further quantities to record. The run calls it only for the paper's model.
         folder: the folder in which the run stores its progress.
         resume: whether to continue the run that `folder` contains; False clears the folder first.
 
@@ -213,7 +198,6 @@ def _recorded(
     key: Array,
     resume: bool,
 ) -> xr.Dataset:
-    """Train the lanes of a panel; record each of the first steps, then steps at fixed intervals."""
     pieces = []
     runs = (
         ("opening", config.opening, 1, 0),
@@ -243,7 +227,6 @@ def _recorded(
 
 
 def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
-    """Return the recorded quantities of all training programs, with axes (H, trial, step)."""
     shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
     data = {
         name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))

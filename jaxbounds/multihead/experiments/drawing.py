@@ -1,6 +1,6 @@
 """The drawing of Figures 2 to 5: one row of panels for each optimiser, one curve for each H.
 
-Thick lines are means over trials; the module `ordering` uses these means to decide the claims.
+Thick lines are means over trials.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,15 +13,11 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 DEEP = 16
-"""The figure compresses the part of the loss's axis below 10 to the power of -DEEP.
-
-A larger `DEEP` leaves more of the axis uncompressed.
+"""The figure compresses the part of the loss's axis below 10^-DEEP. A larger DEEP compresses less.
 """
 SHORT = 30.0
-"""If the ratio of the ends of a logarithmic axis is below this number, the axis has ticks between
-the powers of ten.
-
-A larger `SHORT` gives ticks between the powers of ten to more axes.
+"""A logarithmic axis whose ends have a ratio below this number has ticks between powers of ten. A
+larger number gives more axes such ticks.
 """
 
 
@@ -30,9 +26,7 @@ class Quantity(NamedTuple):
 
     Attributes:
         name: the variable of the data set; a name "log10_..." means a logarithmic axis.
-        label: the label of the axis.
         line: a reference value for a horizontal line, or NaN for no line.
-        line_label: the label of the reference value, for the legend.
         log: whether the axis is logarithmic.
         guide: if positive, the figure has a dotted guide line at `guide` / k for step k.
     """
@@ -101,7 +95,6 @@ def draw_curves(
 
 
 def _about(dataset: xr.Dataset, apart_label: str) -> str:
-    """Return the text above a figure's legend: what the lines mean, and the run's settings."""
     trials = dataset.sizes["trial"]
     lines = "one trial"
     if trials > 1:
@@ -161,7 +154,6 @@ def _draw(
 
 
 def _compress(axis: "matplotlib.axes.Axes", values: np.ndarray) -> None:
-    """Set an axis of decimal logarithms; the part of the axis below -16 is compressed."""
     least, most = float(values.min()), float(values.max())
     axis.set_yscale("symlog", linthresh=DEEP, linscale=1.6)
     axis.set_ylim(1.1 * least, max(most + 1, 1.0))

@@ -1,9 +1,7 @@
-"""Lessons: the compiled training programs of Figures 2 to 5.
+"""The compiled training programs (lessons) of Figures 2 to 5.
 
-A student is the network that a lesson trains, and a lane is one trial at one H. For the paper's
-model with equal heads, H and the step size are inputs of the lesson (training program), so one
-lesson serves all H. The shapes of another student's parameters depend on H, so each H has its own
-lesson.
+For the paper's model with equal heads, H and the step size are inputs, so one program trains all H.
+The shapes of another network's parameters depend on H, so each H has its own program.
 """
 
 import zlib
@@ -34,16 +32,16 @@ Measure = Callable[[Lane, Params], dict[str, Array]]
 
 
 class Lesson(NamedTuple):
-    """A compiled program that trains a student (network) on lanes; a lane is one trial at one H.
+    """A compiled program that trains a network (student) in every trial, at one H or at all H.
 
     Attributes:
         name: the name of the folder that stores the progress of this program; "" if the run trains
             with one program.
-        lanes: the inputs {"train", "test", "heads", "step_size", ...} of all lanes, stacked.
-        start: a function from a lane to its parameters before the first step.
-        margins: a function from (parameters, lane, "train" or "test") to y_i f(X_i).
-        rule: a function from a lane to its optimiser.
-        measure: a function from a lane and parameters to the recorded quantities.
+        lanes: the inputs {"train", "test", "heads", "step_size", ...}, stacked over H and trials.
+        start: a function from one trial's inputs to the parameters before the first step.
+        margins: a function from (parameters, one trial's inputs, "train" or "test") to y_i f(X_i).
+        rule: a function from one trial's inputs to its optimiser.
+        measure: a function from one trial's inputs and its parameters to the recorded quantities.
     """
 
     name: str
@@ -54,7 +52,7 @@ class Lesson(NamedTuple):
     measure: Measure
 
     def begin(self, lane: Lane, /) -> Training:
-        """Return the state of a lane (one trial at one H) before the first step."""
+        """Return the state of one trial before the first step."""
         return begin(self.start(lane), self.rule(lane))
 
     def step(self, lane: Lane, state: Training, /) -> Training:
@@ -63,19 +61,12 @@ class Lesson(NamedTuple):
         return train_step(loss, self.rule(lane), state)
 
     def record(self, lane: Lane, state: Training, /) -> dict[str, Array]:
-        """Return the measured quantities of a network in training; a lane is one trial at one H."""
+        """Return the measured quantities of a network in training."""
         return self.measure(lane, state.params)
 
 
 def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
-    """Return a program that trains the paper's model from zero weights, with H equal heads.
-
-    Args:
-        rule: the name of the optimiser.
-        lanes: the inputs of all lanes; a lane is one trial at one H.
-        measure: a function that returns further quantities to record, from a lane (one trial at one
-            H) and the parameters of one head.
-    """
+    """Return a program that trains the paper's model from zero weights, with H equal heads."""
     module, key = EqualHeads(), jax.random.key(0)  # the start is zero, so any key will do
     tokens = lambda lane: lane["train"]["X"]
     return Lesson(
@@ -89,11 +80,6 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 
 
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
-    """Return the training program of a student (network) on the lanes (trials) of one H.
-
-    A student network takes data whose first axis counts the samples.
-    """
-
     def outputs(params: Any, lane: Lane, part: str) -> Array:
         return lane[part]["y"] * student.apply(params, lane[part]["X"])
 
@@ -112,18 +98,11 @@ def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
 def lessons(
     student: str, rule: Rule, heads: Sequence[int], lanes: Lane, keys: Array, measure: Measure, /
 ) -> Iterator[Lesson]:
-    """Yield the training programs (lessons) of one optimiser, in the order of their lanes.
+    """Yield the training programs of one optimiser: one for equal heads, else one for each H.
 
-    Args:
-        student: the name of the student, the network that the programs train.
-        rule: the name of the optimiser.
-        heads: the number of heads H.
-        lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. In the
-            data of a lane, the sample axis is the last axis.
-        keys: the random keys from which the data of the lanes were drawn. A student other than the
-            paper's equal heads uses these keys for the random parameters of its start.
-        measure: a function from a lane (one trial at one H) and the parameters of one head to
-            further quantities to record.
+    `lanes` holds the inputs of all trials, ordered by H and then by trial, with the sample axis of
+    the data last. `keys` are the random keys of these data; a student other than the paper's equal
+    heads also draws its start from them.
     """
     if student == EQUAL_HEADS:
         yield equal_heads(rule, lanes, measure)

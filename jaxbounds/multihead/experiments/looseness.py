@@ -1,9 +1,9 @@
 """The looseness of Section 3's bounds as a function of H, T, d, R and training time.
 
-From a base point, the experiment varies one size at a time. Autograd measures the left sides of the
-bounds, which are the quantities that the bounds limit. A bound needs one of its factors if the
-measured quantity of one family of networks grows like this factor. A bound does not need a factor
-if a sharpened bound without the factor holds for all networks.
+From a base point, the experiment varies one of H, T, d and R at a time. Autograd measures the left
+sides of the bounds. A bound needs one of its factors if the measured quantity of one family of
+networks grows like this factor. A bound does not need a factor if a sharpened bound without the
+factor holds.
 """
 
 from dataclasses import dataclass
@@ -69,11 +69,6 @@ class Looseness:
     run_heads: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse invalid fields, such as odd numbers of heads, or too few values for a fit.
-
-        Raises:
-            Refused: if a field is wrong; the message names the field.
-        """
         refuse_unless_increasing(self, "heads", "tokens", "dimensions", "radii")
         short = [n for n in ("heads", "tokens", "dimensions", "radii") if len(getattr(self, n)) < 3]
         if short:
@@ -116,7 +111,6 @@ def _network(
 
 
 def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]:
-    """Return all heads' parameters at each number of steps in `config.steps`, and the data."""
     with enable_x64(False):  # the figure's data are float32
         drawn = draw(FIGURE_2, key, config.n)
     part = {name: jnp.asarray(np.asarray(leaf), float) for name, leaf in drawn.items()}
@@ -135,13 +129,10 @@ def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]
 
 
 def run(config: Looseness, key: jax.Array, /) -> xr.Dataset:
-    """Measure both sides of each bound on networks of two families, and along a run.
+    """Measure both sides of each bound on random and aligned networks and along a training run.
 
-    The module `looseness_networks` describes the two families, random networks and aligned
-    networks.
-
-    The measurements on networks have the axes (family of networks, point, seed, quantity). The
-    measurements along the run have the axes (step, seed, quantity). All measurements use float64.
+    The measurements on networks have the axes (family of networks, point, seed, quantity); those
+    along the run have the axes (step, seed, quantity). All measurements use float64.
     """
     with enable_x64(True), jax.default_matmul_precision("highest"):
         return _run(config, key)
@@ -174,7 +165,6 @@ def _run(config: Looseness, key: jax.Array) -> xr.Dataset:
 
 
 def _labelled(config: Looseness, points: list, rows: list, along: list) -> xr.Dataset:
-    """Return the measurements as a data set with named axes."""
     data: dict[str, Any] = {}
     names = ("left", "printed", "sharp", "error")
     for name in names:

@@ -53,7 +53,6 @@ class Measured(NamedTuple):
 
 
 def _head(flat: Float[Array, " p"], tokens: Float[Array, "T d"]) -> Float[Array, ""]:
-    """Compute a head's output from one vector of the head's parameters: U, then W."""
     length, d = tokens.shape
     outer = length * d
     return head_output(flat[:outer].reshape(length, d), flat[outer:].reshape(d, d), tokens)
@@ -80,7 +79,6 @@ def loss_parts(params: Params, data: Data, /) -> tuple[Array, Array]:
 
 
 def _model_norms(params: Params, tokens: Float[Array, "n T d"]) -> tuple[Array, Array]:
-    """Compute the largest ||grad Phi|| and ||Hess Phi|| over the samples, by autograd."""
     heads = params["U"].shape[0]
     apply = lambda p, x: MultiHeadAttention(heads).apply({"params": p}, x)
     slopes = jax.vmap(jax.grad(apply), in_axes=(None, 0))(params, tokens)
@@ -96,11 +94,7 @@ def _model_norms(params: Params, tokens: Float[Array, "n T d"]) -> tuple[Array, 
 def measured(params: Params, data: Data, samples: int, /) -> Measured:
     """Measure every quantity with its bounds at one network.
 
-    Args:
-        params: the weights U (H, T, d) and W (H, d, d).
-        data: the samples X (n, T, d) and their labels y (n,).
-        samples: the number of samples, the first ones of the data, at which the model's Hessian is
-            measured.
+    The function measures the model's Hessian only at the first `samples` samples.
     """
     heads, length, d = params["U"].shape
     loss, slope = jax.value_and_grad(empirical_risk)(params, data)

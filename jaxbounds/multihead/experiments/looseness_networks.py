@@ -1,12 +1,11 @@
 """The networks at which the experiment measures bounds: random, aligned, and a run of Figure 2.
 
-Each aligned network is built to show that some bound needs one of its factors. Half of an aligned
-network's tokens are R e_1, and half are -R e_1. Every second head has the attention that makes the
-third cumulant of the two points R e_1 and -R e_1 largest. This cumulant is c* R^3 (sharpening S3).
-In each head with this attention, the rows of U are multiples of e_1. The signs of these multiples
-give the cumulant the same sign at all queries. The remaining heads alternate with these heads; in a
-remaining head, each query attends only to the tokens equal to the query. The remaining heads
-dominate the output, so the margin is positive and the ratio |l'| / l is almost one.
+Each aligned network is built to show that some bound needs one of its factors. Half of its tokens
+are R e_1, and half are -R e_1. In every second head, the attention gives these two points their
+largest third cumulant, c* R^3 (sharpening S3); the rows of U are multiples of e_1 whose signs make
+the cumulants of all queries add up. In the other heads, each query attends only to the tokens equal
+to the query. The other heads dominate the output, so the margin is positive and the ratio |l'| / l
+is almost one.
 """
 
 import math
@@ -32,7 +31,6 @@ Larger log odds raise ||W||, and only the printed bounds depend on ||W||.
 
 
 def _of_norm(leaf: Array, norm: float, axes: tuple[int, ...]) -> Array:
-    """Scale `leaf` so that its norm along `axes` is `norm`."""
     return norm * leaf / jnp.sqrt(jnp.sum(leaf**2, axes, keepdims=True))
 
 

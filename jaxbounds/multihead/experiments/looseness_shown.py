@@ -32,8 +32,6 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return a function that makes claims false: it multiplies left sides by a power of an axis."""
-
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
         return dataset.assign(left=(dataset.left * growth).transpose(*dataset.left.dims))
@@ -42,8 +40,6 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return a function that makes claims false: it sets quantities to `share` * `bound`."""
-
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
         return dataset.assign(left=left, error=0 * left)
@@ -60,11 +56,7 @@ CONTROLS: dict[str, Control] = {
     "tight within a factor 2": _at(0.4, "sharp"),
     "looser along training": turned("step", "run_left", "run_sharp"),
 }
-"""For each claim, a function that changes the experiment's data so that the claim is false.
-
-The functions change exponents, or ratios of measured values to bounds, or reverse the order of the
-steps.
-"""
+"""For each claim, a function that changes the experiment's data so that the claim is false."""
 
 
 def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
@@ -145,10 +137,6 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest (measured quantity - error) / bound, and a text that names the quantity.
-
-    The text also says whether the networks or the training run gave the largest value.
-    """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
         left, error = dataset[f"{start}left"], dataset[f"{start}error"]

@@ -1,12 +1,10 @@
 """Section 7's first open question: are random starts NTK separable, and with which margin?
 
-The experiment computes the best NTK margin on the data model DM1, with a certificate. The starts
-are zero, theta^(1) (after the first gradient step), and random parameters of several scales and
-head counts. The experiment increases the number n of samples. A head has T d + d^2 parameters, so
-it may reach a margin on n samples by memorising them. The experiment therefore tests the best
-direction on held-out samples, and whether the margin stops falling as n grows. Margins grow with
-the norm of the start, so margins are comparable only at equal `head_norm`. The bound B_2 in
-Definition 1 is a bound on `head_norm`.
+The experiment encloses the best NTK margin on the data model DM1. The starts are zero, theta^(1)
+(after the first gradient step), and random parameters of several scales and head counts. A head has
+T d + d^2 parameters and may memorise n samples, so the experiment also tests the best direction on
+held-out samples, and the margin at growing n. Margins grow with the norm of the start, so margins
+are comparable only at equal `head_norm`.
 """
 
 import itertools
@@ -104,12 +102,6 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
 def _one_seed(
     key: jax.Array, config: NTK, model: SparseContext
 ) -> Iterator[tuple[str, list[tuple]]]:
-    """Yield the name of each start (initial parameters), and five quantities for each n.
-
-    Two quantities are a lower and an upper bound on the training margin of n samples. The other
-    three are the share of held-out samples with a positive margin, the least held-out margin, and
-    the start's norm.
-    """
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))
     test = model.sample(test_key, config.held_out)

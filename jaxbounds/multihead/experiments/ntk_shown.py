@@ -1,7 +1,6 @@
 """The claims about NTK margins of random starts, and their figure.
 
-Section 7 asks whether random starts are NTK separable, and with which margin. The function `claims`
-decides each claim at the seed with the least value of the quantity in the claim.
+The function `claims` decides each claim at the seed with the least measured value.
 """
 
 from collections.abc import Iterator
@@ -29,8 +28,7 @@ SETTINGS = default_settings(
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
 )
-"""The settings at which the experiment decides Section 7's first open question: are random starts
-NTK separable, and with which margin?"""
+"""The settings at which the experiment decides its claims."""
 
 _RANDOM = lambda start: start.str.startswith("random")
 
@@ -41,12 +39,7 @@ CONTROLS: dict[str, Control] = {
     "larger NTK margin": scaled(1e-3, "margin", start=_RANDOM),
     "beat the linear oracle": scaled(1e-3, "margin", start=_RANDOM),
 }
-"""For each claim, a function that changes the experiment's data so that the claim is false.
-
-Three of the functions make the margins at random starts negative or small, or halve the margins at
-the largest n. One function imitates a network that memorised its data, and separates only 90% of
-the held-out samples.
-"""
+"""For each claim, a function that changes the experiment's data so that the claim is false."""
 
 
 def _heads(name: str) -> int:
@@ -54,7 +47,6 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Return text: the least of `values`, its start and seed, and the number below `threshold`."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"
@@ -117,11 +109,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the margin, and the share of samples that are not separated, against n.
 
-    Each line shows the worst value over the seeds at each n, and each band shows the range of all
-    seeds.
-
-    Each H has a colour, and each scale of a random start has a dash pattern. Starts that are not
-    random are grey.
+    Each line shows the worst value over the seeds, and each band shows the range of all seeds.
     """
     import matplotlib.pyplot as plt
 
@@ -165,7 +153,6 @@ def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
 
 
 def _looks(names: list[str]) -> Iterator[dict]:
-    """Yield each start's color, line style and marker."""
     random = [name for name in names if name.startswith("random")]
     heads = sorted({_heads(name) for name in random})
     scales = sorted({name.rsplit(" ", 1)[1] for name in random}, key=float)

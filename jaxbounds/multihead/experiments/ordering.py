@@ -1,8 +1,7 @@
 """Decide whether a quantity rises or falls with H, from the differences within each trial.
 
 The decision uses the mean change over trials and its 95% Student interval. The mean of a loss is a
-mean of decimal logarithms, hence a geometric mean. The figures show the means that decide the
-claims.
+geometric mean.
 """
 
 from collections.abc import Sequence
@@ -15,9 +14,8 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""If fewer trials than this would decide a claim, the message names the number of trials.
-
-A larger limit lets a message name a larger number of trials.
+"""A message says how many trials would decide an open claim if they are fewer than this. A larger
+limit gives more messages a number.
 """
 
 
@@ -130,15 +128,9 @@ def along_heads(
 ) -> Finding | None:
     """Decide the claim that a quantity rises (falls) from each H to the next, at each step.
 
-    Args:
-        dataset: the recorded quantities, from `run_curves`.
-        name: the name of the quantity in the data set.
-        text: the text of the claim.
-        panel: which panel (optimiser and step size) of the data set the claim is about, counted
-            from 0.
-        steps: the steps that the claim is about; the function ignores steps that were not recorded.
-        rising: whether the claim says that the quantity rises; False means that it falls.
-        heads: the least and the largest H that the claim is about.
+    `panel` counts the optimisers of the data set from 0. `heads` gives the least and the largest H
+    of the claim. The function ignores `steps` that were not recorded. If `rising` is False, the
+    claim says that the quantity falls.
 
     Returns:
         The text of the claim, with the decision. The result is None if the data set lacks the

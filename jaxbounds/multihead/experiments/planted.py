@@ -1,8 +1,7 @@
 """Figures 4 and 5: training on DM2 (a planted single-head teacher) with the settings of Appendix G.
 
-The paper calls W* and U* fixed, but does not state them. In this experiment, every trial draws its
-own standard normal teacher, unless `shared_teacher` is set. The results therefore do not depend on
-the choice of a single teacher.
+The paper does not state its fixed teacher (W*, U*). Every trial therefore draws a standard normal
+teacher, unless `shared_teacher` is set.
 """
 
 from dataclasses import dataclass, replace
@@ -57,7 +56,6 @@ class PlantedCurves(Curves):
 
 
 def _cosine(a: Array, b: Array) -> Array:
-    """Compute <a, b> / (||a|| ||b||), and 0 if a or b is zero."""
     squares = jnp.sum(a**2) * jnp.sum(b**2)
     return jnp.sum(a * b) / jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
 

@@ -13,17 +13,11 @@ from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 
 FOUND = 0.9
 """A run has found the teacher's attention if the cosine between its W and W* is at least this
-number.
-
-This cosine is the alignment of W. A larger `FOUND` classifies fewer runs as runs that found the
-teacher.
+number. Fewer runs reach a larger number.
 """
 SETTLED = 0.02
-"""A run has settled if its alignment with W* changes by less than this number in the second half of
-the run.
-
-The alignment is the cosine of the angle between W and W*. A larger `SETTLED` classifies more runs
-as settled.
+"""A run has settled if the cosine between its W and W* changes by less than this number in its
+second half. A larger number classifies more runs as settled.
 """
 
 SETTINGS = Settings(
@@ -38,10 +32,7 @@ If n is a fifth of the paper's, a head of 75 parameters overfits, so the run doe
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")
-"""A function that reverses the sign of each difference, so that the claims are false.
-
-The reversal exchanges the order of any two numbers of heads, and of any two panels (optimisers).
-"""
+"""A function that reverses the sign of each difference, so that the claims are false."""
 
 CONTROLS: dict[str, Control] = {
     "the larger H": EXCHANGED,
@@ -52,11 +43,7 @@ CONTROLS: dict[str, Control] = {
     ),
     "converges faster than plain GD": EXCHANGED,
 }
-"""For each claim, a function that changes the experiment's data so that the claim is false.
-
-The functions exchange numbers of heads or optimisers, lower the final alignment, or halve the
-margin.
-"""
+"""For each claim, a function that changes the experiment's data so that the claim is false."""
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
@@ -66,10 +53,6 @@ def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
 
 
 def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Return, for each (H, trial), whether the alignment of W changes little in the end.
-
-    The end of a run is the second half of the run's steps.
-    """
     curve = dataset.alignment_W.isel(panel=panel).transpose("step", "H", "trial").values
     steps = dataset.step.values
     half = int(np.argmin(np.abs(steps - steps[-1] / 2)))
@@ -123,7 +106,6 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """Decide the order of the losses over H in the trials that find W* at every H up to 64."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None
@@ -161,7 +143,6 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
-    """Return a text with the least alignment of W and of U, over the runs that `which` marks."""
     rows = {k: part[f"alignment_{k}"].transpose("H", "trial").values[which] for k in ("W", "U")}
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 
@@ -191,10 +172,6 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
 
 
 def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
-    """Decide whether panel `fast` ends with a smaller training loss than panel `slow`, at every H.
-
-    The decision uses the differences between the two panels' losses within each trial.
-    """
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values
     decisions = [decide(np.zeros_like(row), row, rising=True) for row in gain]

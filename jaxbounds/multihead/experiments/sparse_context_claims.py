@@ -24,22 +24,17 @@ STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 If the step size grows as sqrt(H), the paper does not state the constant in front of sqrt(H).
 """
 RANGE = 10
-"""The claims about a rate 1/k stay undecided unless the last recorded step k is at least this many
-times the first one.
-
-A larger factor requires longer runs.
+"""A claim about a rate 1/k stays undecided unless the last recorded step k is at least this many
+times the first one. A larger factor requires longer runs.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
 """A function that reverses the signs of losses, margin and attention, so that claims about their
 order become false.
-
-The changed signs reverse the order of any two numbers of heads, and of any two optimisers.
 """
 
 
 def _faster_than_one_over_k(dataset: xr.Dataset) -> xr.Dataset:
-    """Return data with each loss divided by its step k."""
     return dataset.assign(log10_train_loss=dataset.log10_train_loss - np.log10(dataset.step))
 
 
@@ -50,11 +45,7 @@ CONTROLS: dict[str, Control] = {
     "achieves gamma_attn": scaled(0.5, "margin"),
     "speed-up is larger with Adam": EXCHANGED,
 }
-"""For each claim, a function that changes the experiment's data so that the claim is false.
-
-The functions exchange numbers of heads or optimisers, change the rate at which the loss falls, or
-halve the margin.
-"""
+"""For each claim, a function that changes the experiment's data so that the claim is false."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
@@ -74,7 +65,6 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _step_sizes(dataset: xr.Dataset) -> list[str]:
-    """List, in words, the constant step sizes that differ from the paper's."""
     names = dataset.panel.values.tolist()
     return [
         f"panel {name!r}, not the paper's {wanted[0]!r}"

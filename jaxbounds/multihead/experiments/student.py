@@ -1,11 +1,9 @@
-"""Compute the model of Figures 2 to 5 (H equal heads) and its measurements.
+"""The model of Figures 2 to 5 (H equal heads) and its measurements.
 
-All heads have equal start parameters (zero) and therefore stay equal. `EqualHeads` computes the
-same outputs as `MultiHeadAttention`, faster. `EqualHeads` stores the parameters of one head only,
-in arrays whose leading axis has length one. `tie` returns the parameters of one head from the
-parameters of H equal heads, and `untie` returns the parameters of the H heads from the parameters
-of one head. The order (tokens, coordinates, samples) makes the tiny matrices of these models fast
-on a CPU.
+Heads with equal start parameters stay equal in training. `EqualHeads` therefore stores the
+parameters of one head, in arrays whose leading axis has length one; `tie` and `untie` convert
+between one head and H equal heads. The order (tokens, coordinates, samples) makes the tiny matrices
+of these models fast on a CPU.
 """
 
 import functools
@@ -37,7 +35,6 @@ def attention_logits(
 
 
 def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
-    """Return exp(logit - largest logit); the quotient by its sum over keys is the softmax."""
     logits = attention_logits(weights, tokens)
     return jnp.exp(logits - jax.lax.stop_gradient(jnp.max(logits, axis=1, keepdims=True)))
 

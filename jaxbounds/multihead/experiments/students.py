@@ -20,10 +20,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
-"""The name of the paper's model with equal heads; `student.EqualHeads` is this model.
-
-The number of heads H is an input of each lane (one trial at one H) of the compiled program.
-"""
+"""The name of the paper's model with equal heads; `student.EqualHeads` is this model."""
 
 
 class Student(NamedTuple):
@@ -59,10 +56,8 @@ def all_heads(heads: int, /) -> Student:
 
 
 STUDENTS: dict[str, Factory] = {"all-heads": all_heads}
-"""A dictionary from the name of each student (network to train) to the student's factory.
-`EQUAL_HEADS` has no entry.
-
-A factory is a function from the number of heads H to a student.
+"""A dictionary from the name of each student (network to train) to its factory, a function from the
+number of heads H to a student. `EQUAL_HEADS` has no entry.
 """
 
 
@@ -102,10 +97,7 @@ def refuse_unknown(name: str, /) -> None:
 def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     """Build the named student with H heads, and check the shape of its output on tokens.
 
-    Args:
-        name: the name of the student, from `STUDENTS`.
-        heads: the number of heads H.
-        tokens: the shape (n, T, d) and dtype of the tokens.
+    `tokens` gives the shape (n, T, d) and the dtype of the tokens.
 
     Raises:
         Refused: if the factory makes no student, or its outputs do not have shape (n,).
@@ -130,11 +122,6 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
 
 
 def attributed(student: str, claims: Iterable[Finding], /) -> tuple[Finding, ...]:
-    """Add the name of the student to the claims, unless the student is the paper's model.
-
-    Args:
-        student: the value of the field `student`.
-        claims: the claims, each with its decision on the data of this student's run.
-    """
+    """Add the name of the student to the claims, unless the student is the paper's model."""
     whose = "" if student == EQUAL_HEADS else f"asked of student {student!r}: "
     return tuple(claim._replace(text=whose + claim.text) for claim in claims)

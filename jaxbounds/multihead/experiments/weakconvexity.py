@@ -1,17 +1,13 @@
 """Measure whether a real network is self-bounded weakly convex, and how the constant depends on H.
 
 The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. This experiment measures
--lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). The experiment
-measures the ratio at initialisation and along training, on all parameters and on the attention's
-parameters alone. There are two arms (ways to make heads): in "split", the heads split the width; in
-"fixed", the heads have a fixed width. In the arm "fixed", the sum of the heads is divided by
-sqrt(H), as in the paper. All ratios are lower estimates, since Lanczos gives upper estimates of
-lambda_min.
+-lambda_min / L on a pre-LN Transformer, at initialisation and along training. All ratios are lower
+estimates, since Lanczos gives upper estimates of lambda_min.
 
 If the output is linear in the heads (preset "linear"), the Hessian contains the heads' second
 derivatives divided by sqrt(H). Layers after the attention add J^T (Hess of the later layers) J to
-the Hessian, where J is the Jacobian of the heads' sum. The matrix J J^T does not become smaller as
-the number of heads H grows. The ratio -lambda_min / L therefore stays above a positive constant.
+the Hessian, where J is the Jacobian of the heads' sum. J J^T does not shrink as H grows, so the
+ratio -lambda_min / L stays above a positive constant.
 """
 
 from dataclasses import dataclass
@@ -42,11 +38,7 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 BLOCKS = {"network": None, "attention": "attention"}
-"""The sets of parameters in which the Hessian is measured: all parameters, or the attention layers'
-parameters.
-
-A parameter is one of the attention's parameters if its path contains "attention".
-"""
+"""The parameters in which the Hessian is measured: all, or those with "attention" in their path."""
 
 _SIZES = {"heads": 64, "dimension": 64, "n": 64, "seeds": 4}
 _OTHERS = (
@@ -95,10 +87,6 @@ class WeakConvexityCurves:
 
 
 def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
-    """Compute the quantities of `_NAMES` for each (seed, record, block), with one compiled program.
-
-    A record is a training step at which the curvature is measured.
-    """
     encoder = Encoder(heads, arm, config.dimension, config.layers, nonlinear=config.nonlinear)
     model = SparseContext(
         tokens=config.tokens,
@@ -146,9 +134,8 @@ def run(
 ) -> xr.Dataset:
     """Compute -lambda_min(Hess L) / L for each (arm, H, seed, step, block of parameters).
 
-    An arm is one way to make H attention heads.
-
-    The run stores the result of each finished pair (arm, H) in `folder`.
+    An arm is one way to make H attention heads. `folder` stores the result of each finished pair
+    (arm, H).
 
     Raises:
         Refused: if the step numbers `config.records` do not increase from 0 or more, or a stored
@@ -259,8 +246,6 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return a function that makes claims false: it replaces -lambda_min / L by a power of H."""
-
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
         return dataset.assign(ratio=ratio.transpose(*dataset.ratio.dims))
@@ -273,11 +258,7 @@ CONTROLS: dict[str, Control] = {
     "arm 'fixed'": _law(0.0),
     "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
 }
-"""For each claim, a function that changes the experiment's data so that the claim is false.
-
-One function gives an arm (way to make heads) the exponent of the other arm. Another function makes
--lambda_min / L (Hessian's least eigenvalue over loss) grow in training.
-"""
+"""For each claim, a function that changes the experiment's data so that the claim is false."""
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":

@@ -1,7 +1,4 @@
-"""A pre-LN Transformer classifier.
-
-The heads split the width of the classifier, or each head has a fixed width.
-"""
+"""A pre-LN Transformer classifier whose heads split its width or have a fixed width."""
 
 from typing import Literal, get_args
 

@@ -1,7 +1,4 @@
-"""The paper's claims about Figure 6, decided on its data.
-
-A slope is the change of a quantity when H doubles; each trial has one slope.
-"""
+"""The paper's claims about Figure 6, decided on its data."""
 
 import numpy as np
 import xarray as xr
@@ -19,10 +16,8 @@ from jaxbounds.multihead.experiments.ordering import (
 )
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
-"""A claim requires that its quantity changes at least this much between the fewest and the most
-heads.
-
-A larger number makes a claim harder to confirm.
+"""The least drop of the training loss and of the test loss, and the least rise of the accuracy,
+from the fewest to the most heads. A larger number makes a claim harder to confirm.
 """
 
 SETTINGS = Settings(
@@ -41,14 +36,10 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that reverses the sign of a quantity in the data, so that the claim is
 false.
-
-If a quantity rises with the number of heads H in the given data, it falls with H in the returned
-data.
 """
 
 
 def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
-    """List, in words, the settings of data and network that this run and the paper do not share."""
     sentences, shape = dataset.attrs.get("sentences"), dataset.attrs.get("shape")
     words = [f"sentences = {sentences}, not the {SST2} of SST-2"] * (sentences != SST2)
     pretrained = arm in PRETRAINED and tuple(shape or ()) == BASE
@@ -56,7 +47,6 @@ def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
 
 
 def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Compute, for each trial, the least-squares slope in log2 H of the values (H, trial)."""
     place = np.log2(heads) - np.mean(np.log2(heads))
     return place @ values / np.sum(place**2)
 
@@ -66,10 +56,9 @@ def judge(
 ) -> tuple[bool | None, str]:
     """Decide whether a quantity rises (falls) with H, and return the decision with a text.
 
-    The decision is True under two conditions. First, the whole 95% interval of the slope in log2 H
-    has the claimed sign. Second, the mean change from the fewest to the most heads is at least
-    `least` in the claimed direction. The decision is False if the whole 95% interval has the sign
-    opposite to the claim, and None in all other cases.
+    True requires that the 95% interval of the slope in log2 H lies on the claimed side of zero and
+    that the mean change from the fewest to the most heads is at least `least`. False requires an
+    interval on the other side of zero; the decision is None in all other cases.
 
     Args:
         heads: the increasing numbers of heads H, shape (count,).

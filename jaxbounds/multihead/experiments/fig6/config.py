@@ -14,10 +14,9 @@ _ARMS = set(get_args(Arm))
 
 @dataclass(frozen=True, kw_only=True)
 class Figure6:
-    """The configuration of Figure 6: networks and data.
+    """The configuration of Figure 6.
 
-    The paper states only four settings: the optimiser AdamW, the step size, the epochs and the
-    batch size.
+    The paper states only the optimiser AdamW, the step size, the epochs and the batch size.
 
     Attributes:
         arms: the ways to make H heads: "split", "fixed", "recut", "prune" (the package `fig6`
@@ -76,11 +75,6 @@ class Figure6:
     grammar: Grammar = field(default_factory=Grammar)
 
     def __post_init__(self) -> None:
-        """Refuse settings that are impossible.
-
-        Raises:
-            Refused: if a setting is wrong; the message names the setting.
-        """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise Refused(
                 f"arms={self.arms}, expected one or more ways to make heads from"

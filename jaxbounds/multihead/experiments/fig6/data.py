@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
     """The data of all trials.
 
     Attributes:
-        lanes: the inputs of the training (sentences, order, keys) of each trial, stacked over the
+        lanes: the sentences, their order and the random keys of each trial, stacked over the
             trials.
         vocabulary: the size of the largest vocabulary of a trial.
         found: for each trial, the accuracies of simple rules and the share of sentences cut to T
@@ -44,7 +44,6 @@ class Prepared(NamedTuple):
 
 
 def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple[Sentences, ...]:
-    """Return training and test sentences of one trial."""
     if not stored:
         both = draw_sentences(config.grammar, key, config.n + config.test)
         return both.take(np.arange(config.n)), both.take(np.arange(config.n, len(both.texts)))
@@ -77,16 +76,12 @@ def _tokenizer(config: Figure6, texts: Sequence[str]) -> Tokenizer:
 
 
 def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
-    """Draw (steps, batch) training rows: for each epoch, the full batches of a permutation."""
     rows = [np.asarray(jax.random.permutation(k, n)) for k in jax.random.split(key, config.epochs)]
     return np.stack(rows)[:, : batches * config.batch].reshape(-1, config.batch).astype(np.int32)
 
 
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
-    """Divide the first `count` rows into groups of `EVALUATED` rows.
-
-    If the last group has too few rows, the function adds rows without a label.
-    """
+    """Divide the first `count` rows into groups of `EVALUATED`; rows that fill up have no label."""
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)
     labels = np.where(np.arange(count + fill) < count, data["labels"][rows], -1)
@@ -96,8 +91,6 @@ def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]
 
 def batches_of(config: Figure6, n: int, /) -> int:
     """Return the number of steps of an epoch over n sentences, a multiple of `looks`.
-
-    The run records its losses and accuracies `looks` times in each epoch.
 
     Raises:
         Refused: if an epoch has fewer batches than `looks`, the number of recordings in an epoch.
@@ -115,10 +108,8 @@ def batches_of(config: Figure6, n: int, /) -> int:
 def prepare(config: Figure6, key: Array, /) -> Prepared:
     """Read or draw the sentences of every trial, and encode them as token ids.
 
-    Args:
-        config: the settings of Figure 6.
-        key: the JAX random key from which all data and weights are drawn. A trial's data, order and
-            first weights do not depend on the number of heads H or on the arm (way to make heads).
+    A trial's data, order and first weights do not depend on the number of heads H or on the arm
+    (way to make heads).
 
     Raises:
         Refused: if the source is a file and no file is given, or the file holds too few sentences.

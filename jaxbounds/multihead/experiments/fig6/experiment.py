@@ -21,7 +21,6 @@ from jaxbounds.multihead.roberta import RobertaShape
 
 
 def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
-    """Check, before any run, that each arm (way to make heads) has a network at each head count."""
     for arm in config.arms:
         for heads in config.heads:
             network(config, arm, heads, data.vocabulary)

@@ -80,7 +80,6 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
 
 
 def _first_weights(config: Figure6, arm: str, heads: int, key: Array) -> dict:
-    """Return a trial's pretrained weights; draw the classifier if the weights' folder has none."""
     shape, params = load_roberta(
         config.weights, key, labels=2, memory_limit=config.memory_gib * 2**30
     )
@@ -113,14 +112,8 @@ def train_arm(
 ) -> Swept:
     """Train all trials of one arm (a way to make heads) at one head count.
 
-    Args:
-        config: the settings of Figure 6.
-        key: the random key of the experiment; a stored run continues only under the same key.
-        data: the sentences of all trials, from `prepare`.
-        arm: the name of the arm.
-        heads: the number of heads H.
-        folder: the folder in which the run stores its progress.
-        resume: whether to continue the run that `folder` contains; False clears the folder first.
+    A stored run in `folder` continues only with the same `key`. If `resume` is False, the run
+    clears the folder first.
 
     Returns:
         The recorded losses and accuracies of the runs; the networks' states are only in the folder.
@@ -164,7 +157,6 @@ def train_arm(
 
 
 def _program(config: Figure6, shape: RobertaShape) -> tuple[Callable, Callable, Callable]:
-    """Return three functions, which start, continue and measure the training of one trial."""
     net = Roberta(shape)
     rule = optimizer("adamw", config.step_size, weight_decay=config.weight_decay)
 
@@ -204,8 +196,6 @@ def _cross_entropy(logits: Any, labels: Array) -> Array:
 
 
 def _judged(net: Roberta, params: dict, groups: dict[str, Array]) -> tuple[Array, Array]:
-    """Compute the mean loss and accuracy over the sentences that have a label."""
-
     def one(group: dict[str, Array]) -> tuple[Array, Array]:
         logits: Any = net.apply({"params": params}, group["tokens"], group["mask"])
         labels = group["labels"]

@@ -26,7 +26,9 @@ CONFOUNDS = {
     "is expected whatever the theory says",
 }
 SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
-"""Assumed speeds of a GPU and of a CPU, in floating-point operations a second."""
+"""Assumed speeds of a GPU and of a CPU, in floating-point operations a second; `cost` divides by
+them.
+"""
 
 
 def parameter_count(shape: RobertaShape, /) -> int:
