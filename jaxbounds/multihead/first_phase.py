@@ -166,13 +166,11 @@ def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> 
 def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
     """Return |A| sqrt(2 log(1/delta) / (3 H)), which replaces `margin_loss` in Lemma 14.
 
-    Sharpening S16 proves this bound for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
-    uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h| over the heads. The part of the margin
-    from W is m times the value of this part at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*,
-    this value is at least 2 A minus gamma*'s term for p. The margin is therefore at least gamma* -
-    (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian with variance
-    1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H t^2), and the same bound
-    holds for m < 1/2 - t.
+    Sharpening S16 proves this bound for alpha_h uniform on [-1, 1], with A = `attention_part`. Let
+    m be the mean of |alpha_h| over the heads. If U^(1) is centred at (zeta / 2) u*, the part of the
+    margin from W is m times a number that is at least 2 A minus gamma*'s term for p. The margin is
+    therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is strictly sub-Gaussian with variance
+    1/12, m < 1/2 - t has probability at most exp(-6 H t^2).
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread

@@ -1,10 +1,9 @@
 """Generate opinions about films from a small grammar, in which no single word decides the label.
 
 An opinion has one or two clauses. A clause praises or blames, and a negation exchanges praise and
-blame. If two clauses contradict each other, one of them decides the label: the clause after "but",
-after a leading "although", or before a later "although". Two clauses joined by "and" agree. The
-label is therefore determined by the adjective and the negation of the deciding clause. In a
-sentence with two contrasting clauses, both clauses use words from the same lists.
+blame. Clauses joined by "and" agree. If two clauses contradict each other, the label is that of the
+clause after "but", after a leading "although", or before a later "although". The adjective and the
+negation of this clause determine the label.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,11 +84,6 @@ class Grammar:
     degree: float = 0.4
 
     def __post_init__(self) -> None:
-        """Refuse frequencies that are not shares in [0, 1].
-
-        Raises:
-            Refused: if a number lies outside [0, 1], or contrast + joined exceeds 1.
-        """
         shares = (self.negated, self.contrast, self.joined, self.aside, self.degree)
         if not all(0 <= share <= 1 for share in shares) or self.contrast + self.joined > 1:
             raise Refused(
@@ -126,11 +120,6 @@ def _sentence(grammar: Grammar, praise: bool, draws: Iterator[float]) -> str:
 
 def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
     """Draw `count` distinct sentences; praise and blame are equally likely.
-
-    Args:
-        grammar: the frequencies of the kinds of sentences.
-        key: the random key of the draws.
-        count: the number of sentences to draw.
 
     Raises:
         Refused: if the grammar does not give enough different sentences.

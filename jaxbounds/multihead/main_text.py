@@ -1,14 +1,13 @@
 """Theorems 1 and 2 and Corollary 2 of the main text, with constants in place of >~ and <~.
 
-The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, three numbers
-are at least 1: R, the distance D = ||theta - theta_0||, and ||theta||_{2,infinity}. For Corollary
-2, the three numbers are R, B_2 and g_0 >= B_2. Second, T is at most d R^2. The printed orders are
-wrong if one of these conditions fails (erratum E11). Let s = ||theta||_{2,infinity}. Two
-inequalities hold if R, D and s are at least 1:
+The bounds follow from Theorems 3 and 4 and Corollary 5 if T <= d R^2 and if R, D = ||theta -
+theta_0|| and s = ||theta||_{2,infinity} are at least 1. For Corollary 2, R, B_2 and g_0 >= B_2 must
+be at least 1. The printed orders are wrong if one of these conditions fails (erratum E11). If R, D
+and s are at least 1, then
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
 
-Also
+and
 
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
@@ -19,8 +18,7 @@ this number of heads
     rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
 
 where sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2, the corresponding inequalities are
-12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. The number H appears in
-Corollary 2 only through the condition B_2 g_0 >= 1.
+12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""The attention models (1) and (2).
-
-The read-out is a full projection, pooling or the last token.
-"""
+"""The attention models (1) and (2), with a full projection, pooling or last-token read-out."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -4,8 +4,8 @@ The best NTK margin is max_v min_i y_i <grad Phi(X_i), v> over directions v of n
 Duality gives the value sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
 Every weight vector q in the simplex gives an upper bound on the best margin. The direction sum_i
-q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. The best margin lies between the
-two bounds for every q, independent of the solver.
+q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. Both bounds hold for every q,
+independent of the solver.
 """
 
 from typing import NamedTuple
@@ -143,11 +143,7 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 
 @jax.jit
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
-    """Return the margins y_i <grad Phi(X_i; params), direction>; the least margin is P3's margin.
-
-    The function computes the margins by one forward-mode derivative of the module along
-    `direction`.
-    """
+    """Return the margins y_i <grad Phi(X_i; params), direction>; the least one is P3's margin."""
     outputs = lambda point: jax.vmap(network, in_axes=(None, 0))(point, data["X"])
     _, along = jax.jvp(outputs, (dict(params),), (dict(direction),))
     return data["y"].astype(along.dtype) * along

@@ -1,9 +1,9 @@
 """The least numbers of heads and samples at which the main theorems give a useful bound.
 
-At zero initialisation, one direction in parameter space, spread over the heads, separates all data.
-At zero initialisation, the loss is log 2, and the target theta has L(theta) <= 1/K. The default
-population is `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization
-gap is useful if it is below log 2, the loss at zero.
+At zero initialisation, the loss is log 2, and one direction in parameter space, spread over the
+heads, separates all data. The target theta has L(theta) <= 1/K. A bound on the generalization gap
+is useful if it is below log 2. The default population is `realizable.REALIZABLE`, with T = 3, d = 2
+and R = 1.
 """
 
 import math
@@ -39,8 +39,7 @@ def corollary5_gap(
 ) -> GapCertificate:
     """Return 17 g_0(1/K)^2 / (eta n) of (101), at Corollary 5's least even H and largest eta.
 
-    In this bound g_0 = sqrt(2) G, or g_0 = G as printed if `corrected` is False (erratum E5). All
-    constants are explicit.
+    In this bound g_0 = sqrt(2) G, or g_0 = G as printed if `corrected` is False (erratum E5).
     """
     with enable_x64(True):
         found = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
@@ -60,11 +59,10 @@ def smallest_counts(
 ) -> dict[str, tuple[float, float]]:
     """Return, for each theorem, the certified number of heads and the number of samples needed.
 
-    The result contains each theorem as printed and as sharpened. The number of samples needed is
-    the least n at which the bound on the generalization gap is below log 2. The results for
-    Theorems 3 and 4 are about runs from zero, with margin gamma / sqrt(2). The result for Corollary
-    5 is about runs that start after a first phase. Each bound on the generalization gap is
-    proportional to 1 / n.
+    The result contains each theorem as printed and as sharpened. The number of samples is the least
+    n at which the bound on the generalization gap, proportional to 1 / n, is below log 2. Theorems
+    3 and 4 are about runs from zero, with margin gamma / sqrt(2). Corollary 5 is about runs that
+    start after a first phase.
 
     Args:
         K: the number of steps.

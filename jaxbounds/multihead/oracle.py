@@ -1,7 +1,6 @@
 """The oracle parameters U*, W* of DM1, their norms and their relevance scores.
 
-Patterns are the rows mu_+, mu_-, nu_1, ..., nu_M: orthogonal, each of norm S. Every function
-returns a number or an array, and no constant is hidden. Scalar arguments may be JAX tracers.
+Patterns are the rows mu_+, mu_-, nu_1, ..., nu_M: orthogonal, each of norm S.
 """
 
 from dataclasses import dataclass
@@ -152,8 +151,5 @@ def relevant_score(dm1: Assumption3, /) -> Real:
 
 
 def irrelevant_score(dm1: Assumption3, /) -> Real:
-    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu), equation (129).
-
-    The number B is an upper bound on an irrelevant token's score.
-    """
+    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu) of (129), a bound on irrelevant scores."""
     return 2 * dm1.Z_mu * (dm1.Z_mu + dm1.Z_nu + dm1.S**2)

@@ -1,8 +1,7 @@
 """Margins and scales of weights that the paper derives from the oracle U*, W* (Section 5).
 
 The argument `dm1` holds the constants of Assumption 3, `size` is P, the norm of the first phase's
-deviation p, and `tolerance` is epsilon. Scalar arguments may be JAX tracers, and all constants are
-explicit.
+deviation p, and `tolerance` is epsilon.
 """
 
 from dataclasses import replace
@@ -117,12 +116,10 @@ def lemma_18(lowest: Real, share: Real, tolerance: Real, /) -> Real:
 def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = False) -> Real:
     """Return log_+((T / L - 1) / epsilon) / (A - B), for any A > B (sharpening S14).
 
-    Args:
-        gap: A - B, the least relevant score minus the largest irrelevant score.
-        share: L / T, the share of relevant tokens.
-        tolerance: epsilon, the attention that irrelevant tokens may keep.
-        exact: whether the formula has 1 / epsilon - 1 in place of 1 / epsilon. If the scores take
-            only two values, the bound with 1 / epsilon - 1 is an equality.
+    `gap` is A - B, the least relevant score minus the largest irrelevant score. `share` is L / T,
+    the share of relevant tokens, and `tolerance` is epsilon, the attention that irrelevant tokens
+    may keep. If `exact` is set, 1 / epsilon - 1 replaces 1 / epsilon; this bound is an equality if
+    the scores take only two values.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds
@@ -153,8 +150,8 @@ def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
 class TargetSlacks(NamedTuple):
     """The factors by which Section 5.3's target exceeds its requirements, as logarithms.
 
-    Each requirement has the form "quantity >= 1", with all hidden constants set to one. A negative
-    logarithm means that the target violates the requirement.
+    A negative logarithm means that the target violates the requirement "quantity >= 1", with all
+    hidden constants set to one.
 
     Attributes:
         saturates: the logarithm of S^2 H^{-p} C; the attention of the heads saturates if S^2 H^{-p}
@@ -187,13 +184,8 @@ def target_slacks(
 
     The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 
-    Args:
-        log_signal: the logarithm log S, where S is the norm of the patterns.
-        log_heads: the logarithm log H, where H is the number of heads.
-        log_scale: the logarithm log C, where W_h has the factor C.
-        power: p, the exponent of 1 / H in W_h.
-        log_n: the logarithm log n, where n is the number of samples.
-        scaling: the exponent c of the model's normalization H^{-c}; 1/2 in the paper.
+    The arguments are log S (S is the norm of the patterns), log H, log C, p, log n, and c, the
+    exponent of the model's normalization H^{-c} (1/2 in the paper).
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads
     inner = log_scale + (0.5 - power) * log_heads

@@ -2,7 +2,6 @@
 
 At zero initialisation, every head attends uniformly to all tokens. If all heads have the class
 direction, the model therefore classifies by a linear function of the mean token, with margin gamma.
-Therefore the assumptions of Corollaries 3 and 4 hold for runs on this population.
 """
 
 import math
@@ -23,7 +22,7 @@ REALIZABLE = SparseContext(
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
 """The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T of the population.
 
-At zero initialisation, every sequence has at least the margin gamma. The distances g_0 and g are
+Every sequence has at least this margin at zero initialisation. The distances g_0 and g are
 proportional to 1 / gamma.
 """
 
@@ -49,9 +48,9 @@ def realizing_distance(
 ) -> Any:
     """Return g_0(eps) = slack log(1 + 1/eps) / gamma, at least ||theta(eps) - theta_0||.
 
-    The argument `slack` is at least 1. If `slack` exceeds 1, then g_0 is strictly larger than
-    ||theta(eps) - theta_0||. This formula is valid for every population that a direction of norm
-    one separates at zero with margin gamma.
+    `slack` is at least 1; if it exceeds 1, g_0 is strictly larger than ||theta(eps) - theta_0||.
+    The formula is valid if a direction of norm one separates the population at zero with margin
+    gamma.
     """
     xp = array_module(level, slack, margin)
     return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin

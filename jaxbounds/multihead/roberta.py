@@ -1,10 +1,8 @@
 """RoBERTa for classifying sentences (Liu et al. 2019), with any number of heads.
 
-The network computes the function of Hugging Face's `RobertaForSequenceClassification`. Like that
-model, the network counts positions from pad + 1 (pad is the id of the padding token). The network
-puts norms after the residual sum, uses the exact GELU, and classifies the first token. The number
-of heads need not divide the width of the network. The attributes `head_width` and `gain` allow
-heads of a fixed width, as in the paper, and networks after pruning of heads.
+The network computes the function of Hugging Face's `RobertaForSequenceClassification`, but the
+number of heads need not divide the width. The attributes `head_width` and `gain` allow heads of a
+fixed width, as in the paper, and networks after pruning of heads.
 """
 
 from dataclasses import dataclass, replace
@@ -59,11 +57,6 @@ class RobertaShape:
     deviation: float = 0.02
 
     def __post_init__(self) -> None:
-        """Refuse sizes and constants for which no network exists.
-
-        Raises:
-            Refused: if a number is wrong; the message names the number.
-        """
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
         if small:
@@ -130,8 +123,6 @@ class _Attention(nn.Module):
 
 
 class _Layer(nn.Module):
-    """A block: attention, then a feedforward network, each with residual sum and layer norm."""
-
     shape: RobertaShape
 
     @nn.compact
@@ -149,9 +140,6 @@ class Roberta(nn.Module):
     """RoBERTa with a classifier of sentences.
 
     The call `Roberta(shape).apply({"params": params}, tokens, mask)` returns the logits.
-
-    Attributes:
-        shape: the sizes and constants of the network.
     """
 
     shape: RobertaShape
@@ -213,8 +201,7 @@ def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
 def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     """Return the shape of a network that divides the same weight matrices among `heads` heads.
 
-    The parameters themselves do not change; only the network that uses them changes. If `heads` is
-    `shape.heads`, the network stays the same.
+    The parameters themselves do not change.
 
     Raises:
         Refused: if `heads` does not divide the number of columns of all present heads, heads *
@@ -234,10 +221,7 @@ def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
 
     The smaller network has the given shape with `heads=keep.shape[1]`.
 
-    Args:
-        shape: the shape of the whole network.
-        params: the parameters of the whole network.
-        keep: the indices of the kept heads in each layer, shape (layers, heads kept).
+    `keep` holds the indices of the kept heads, shape (layers, heads kept).
 
     Raises:
         Refused: if `keep` does not have one row for each layer, or contains the index of a head

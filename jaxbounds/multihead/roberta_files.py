@@ -121,10 +121,7 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
 
 
 def _stored_names(file: Any, path: Path) -> dict[str, str]:
-    """Return a dictionary from each parameter's full name to its name in the file.
-
-    Older files have another prefix, or other names for the parameters of the layer norms.
-    """
+    """Return each parameter's name in the file; older files use another prefix and norm names."""
     names = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
         full = name.replace("LayerNorm.gamma", "LayerNorm.weight")

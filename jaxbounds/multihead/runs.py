@@ -97,15 +97,10 @@ def gradient_descent(
 ) -> Run:
     """Run `STEPS` steps of gradient descent on H heads in groups of equal heads.
 
-    The run records the loss and the gradient norm of every step.
-
-    Args:
-        risk: the loss as a function of the groups' parameters and of one head's parameters in each
-            group. The gradient of `risk` with respect to its second argument is the gradient that
-            each head of a group receives.
-        start: theta_0, one head for each group.
-        copies: the number of heads in each group.
-        step: the step size eta.
+    `risk` is the loss as a function of the groups' parameters and of one head's parameters in each
+    group; its gradient in the second argument is the gradient of each head of a group. `start`
+    holds one head for each group, and `copies` the number of heads in each group. The run records
+    the loss and the gradient norm of every step.
     """
 
     def advance(params: Params, _: None) -> tuple[Params, Run]:
@@ -118,10 +113,7 @@ def gradient_descent(
 
 @jax.jit
 def descend(problem: Instance) -> Run:
-    """Run gradient descent on a problem.
-
-    JAX compiles this function once, for the checks of hypotheses and for the measurements.
-    """
+    """Run gradient descent on a problem."""
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
     return gradient_descent(risk, start_of(problem), problem["copies"], problem["step"])

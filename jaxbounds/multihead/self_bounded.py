@@ -18,8 +18,6 @@ def slope_weighted_curvature(
 ) -> Float[Array, ""]:
     """Return (1/n) sum |l'(m_i)| ||Hess f_i||, which bounds -lambda_min(Hess L).
 
-    The function hides no constant.
-
     Args:
         margins: the margins m_i = y_i f(X_i).
         norms: the spectral norms of the Hessians of the network's output at each sample.
@@ -32,10 +30,6 @@ def loss_weighted_curvature(
 ) -> Float[Array, ""]:
     """Return L max_i ||Hess f_i||, a weaker bound in terms of the loss L.
 
-    The function hides no constant.
-
-    Args:
-        margins: the margins m_i = y_i f(X_i).
-        norms: the spectral norms of the Hessians of the network's output at each sample.
+    The arguments are those of `slope_weighted_curvature`.
     """
     return jnp.mean(logistic(margins)) * jnp.max(norms)

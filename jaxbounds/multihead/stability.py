@@ -91,8 +91,7 @@ def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
 def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
     """Return the bound (21), (89) on ||theta_{k+1} - theta_{k+1}^{-i}|| as printed.
 
-    The printed bound has misplaced parentheses. The printed bound is ((1 + weak) * loss) * before +
-    added, where `before` is ||theta_k - theta_k^{-i}||. The paper means (1 + weak loss), as in (20)
-    and (22).
+    The printed bound is ((1 + weak) * loss) * before + added, where `before` is ||theta_k -
+    theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and (22).
     """
     return (1 + weak) * loss * before + added

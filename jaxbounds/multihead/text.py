@@ -1,8 +1,8 @@
 """Labelled sentences from files.
 
-The module reads GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet). The module also reads the
-film-review snippets in the source archive of vaderSentiment 3.3.2 (Hutto and Gilbert 2014). This
-package contains no sentence of SST-2 or of the snippets.
+The module reads GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet) and the film-review snippets in
+the source archive of vaderSentiment 3.3.2 (Hutto and Gilbert 2014). This package contains no
+sentence of SST-2 or of the snippets.
 """
 
 import hashlib
@@ -41,7 +41,6 @@ class Sentences(NamedTuple):
 
 
 def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
-    """Refuse a file without sentences, with empty sentences, or with labels other than 0 and 1."""
     where = f"{path} has"
     if not texts:
         raise Refused(f"{where} sentences=0, expected at least one. Try another file")
@@ -126,7 +125,6 @@ def read_parquet(path: str | Path, /) -> Sentences:
 
 
 def _member(archive: bytes, name: str) -> bytes:
-    """Return the content of the only file of this name in a .tar.gz."""
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
         for entry in tar:
             if entry.isfile() and Path(entry.name).name == name:

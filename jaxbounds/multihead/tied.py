@@ -1,11 +1,10 @@
 """Groups of equal heads, which training keeps equal.
 
-The cost of a computation does not depend on the numbers of heads in the groups. Heads with equal
-start parameters receive equal gradients at every step. Equal heads stay equal under every optimiser
-that applies one rule to all coordinates. Therefore, one stored head and one number of copies per
-group represent all H heads. The parameters are the parameters of one head per group,
-{"U": (G, T, d), "W": (G, d, d)}. `copies` (G,) is the number of heads in each group, as floats.
-Certified head counts can exceed every integer type, and such heads need not be stored.
+Heads with equal start parameters stay equal under every optimiser that applies one rule to all
+coordinates. One stored head and one number of copies per group therefore represent all H heads, at
+a cost that does not depend on H. The parameters are {"U": (G, T, d), "W": (G, d, d)}, one head for
+each group. `copies` (G,) is the number of heads in each group, as floats, because certified head
+counts can exceed every integer type.
 """
 
 from typing import TYPE_CHECKING
@@ -32,13 +31,9 @@ def tied_output(
 ) -> Float[Array, ""]:
     """Return H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g, equation (2).
 
-    Args:
-        params: one head for each group.
-        copies: the number of heads in each group.
-        tokens: one sequence of tokens, shape (T, d).
-        single: the parameters of a single head of each group, which may differ from `params`. If
-            `single` is None, the function uses `params` instead. If `single` equals `params`, the
-            derivative with respect to `single` is the gradient of a single head.
+    `params` holds one head for each group, and `tokens` is one sequence of shape (T, d). At
+    `single` = `params` (the default), the derivative with respect to `single` is the gradient of a
+    single head.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.
@@ -78,11 +73,7 @@ def tied_risk(
 
 
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
-    """Return a head's gradient: its group's gradient divided by the number of heads in the group.
-
-    No statement uses this function; statements differentiate `tied_risk` with respect to its
-    argument `single`.
-    """
+    """Return a head's gradient: its group's gradient divided by the group's number of heads."""
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 
 

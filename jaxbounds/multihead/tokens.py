@@ -36,9 +36,7 @@ def words_of(text: str, /) -> list[str]:
 def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
     """Build a tokenizer of the most frequent words; it maps every other word to `<unk>`.
 
-    Args:
-        texts: the texts whose words are counted.
-        size: the number of words and special tokens. Equally frequent words rank alphabetically.
+    `size` counts the words and the special tokens; equally frequent words rank alphabetically.
     """
     counts = Counter(word for text in texts for word in words_of(text))
     ranked = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]
@@ -50,9 +48,7 @@ def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
 def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
     """Train a byte-level byte-pair encoding like RoBERTa's on `texts`.
 
-    Args:
-        texts: the texts from which the tokenizer learns its byte pairs.
-        size: the number of ids, the four special tokens included.
+    `size` counts the ids, the four special tokens included.
 
     Raises:
         ImportError: if tokenizers is missing; the message tells how to install it.
@@ -114,10 +110,7 @@ def to_arrays(
 ) -> tuple[dict[str, np.ndarray], float]:
     """Encode sentences between `<s>` and `</s>`, cut and padded to one length.
 
-    Args:
-        sentences: the texts of the sentences, with their labels.
-        tokenizer: the tokenizer that turns texts into ids.
-        length: T, the number of ids of each sentence, the two special tokens included.
+    `length` is T, the number of ids of each sentence, the two special tokens included.
 
     Returns:
         {"tokens": (n, T) int32, "mask": (n, T) bool, "labels": (n,) int32} and the share of

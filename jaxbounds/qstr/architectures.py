@@ -1,9 +1,8 @@
 """The architectures that the experiments compare, and a function that registers further ones.
 
-An architecture is a factory: a function of the prompt's length N and the token dimension d. The
-factory returns a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The
-module is deterministic (no dropout) and holds parameters only (no batch statistics).
-`LinearStateSpace` is an example of an architecture that the paper does not have. The command
+An architecture is a function of the prompt's length N and the token dimension d that returns a Flax
+module. The module maps encoded tokens (..., N, De) to predictions (..., N), without dropout or
+batch statistics; `LinearStateSpace` is an example that the paper does not have. The command
 `jaxbounds run qstr.fig1a --import FILE` trains an architecture that FILE registers.
 """
 

@@ -1,8 +1,7 @@
 """Functions that compute the bounds and rates of Appendices A and C.2.
 
-If a function's formula hides no constant, the docstring says so. The other functions return rates.
-A rate sets every hidden constant and every hidden logarithm to 1, so only its exponents are
-meaningful.
+A function whose name ends in `_rate` sets every hidden constant and logarithm to 1, so only its
+exponents are meaningful. The formulas of the other functions hide no constant.
 """
 
 import functools
@@ -22,30 +21,21 @@ Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
-    """Return r_x = sqrt(3 C_x e d log(nN)), which bounds all token norms with high probability.
-
-    The formula hides no constant.
-    """
+    """Return r_x = sqrt(3 C_x e d log(nN)), which bounds all token norms with high probability."""
     return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
 
 
 def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
-    """Return r_z = sqrt(r_x^2 + d (1 + 1/q)), the norm bound of encoded tokens if |x_j| <= r_x.
-
-    The formula hides no constant.
-    """
+    """Return r_z = sqrt(r_x^2 + d (1 + 1/q)), the norm bound of encoded tokens if |x_j| <= r_x."""
     return jnp.sqrt(jnp.square(r_x) + d * (1 + 1 / q))
 
 
 def _moment_order(r: Any, d: int, C_x: float) -> Any:
-    """Return r^2 / (C_x e d), the order of the moment in Lemma 12's proof, where e = exp(1)."""
     return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
 
 
 def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True) -> Any:
     """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12.
-
-    The formula hides no constant.
 
     Raises:
         Refused: if nN = 1 and r^2 < C_x e d. In this case the order r^2 / (C_x e d) of the proof's
@@ -63,7 +53,7 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
 
 
 def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
-    """Return the largest P(|x| >= r) that Assumption 1 allows. The formula hides no constant.
+    """Return the largest P(|x| >= r) that Assumption 1 allows.
 
     A vector with |x| in {0, r} attains this probability. The upper bound follows from P r^p <=
     E|x|^p <= (C_x d p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)).
@@ -80,9 +70,8 @@ def attention_lipschitz(
     """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on |f_Attn - f_Attn'|.
 
     Here r_z = max |z_j|. The paper prints `factor` = 2. The factor 1 suffices, because the
-    softmax's Jacobian diag(p) - p p^T has norm at most 1 from l_inf to l_1. The Jacobian's norm is
-    the maximum of 4 a (1 - a), where a is the probability of a set of tokens under p. The formula
-    hides no constant.
+    softmax's Jacobian diag(p) - p p^T has norm at most 1 from l_inf to l_1: the maximum of 4 a (1 -
+    a), where a is the probability of a set of tokens under p.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -93,8 +82,7 @@ def two_layer_lipschitz(
 ) -> Float[Array, ""]:
     """Return Lemma 13's Lipschitz constant |a| |W|_F of a^T relu(W h + b).
 
-    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too. The formula hides no
-    constant.
+    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too.
     """
     return vector_norm(a) * norm(W)
 
@@ -112,7 +100,7 @@ def prediction_bound(
     """Return Lemma 20's bound |a| (|W|_F sqrt(H) max |z_l| + |b|) on |yhat_i|.
 
     The paper uses the Frobenius norm of W; the spectral norm (`norm=spectral_norm`) also gives a
-    valid bound. The formula hides no constant.
+    valid bound.
     """
     radius = jnp.max(vector_norm(z))
     return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
@@ -122,9 +110,8 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
     """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
     The bound holds for both readings of the (2,1) norm: a sum over rows, or a sum over columns.
-    Lemma 16's bound is the smaller of this volume bound and a second bound. The function
-    `query_key_log_covering_rate` returns the second bound as printed, and
-    `column_log_covering_rate` its corrected version. The formula hides no constant.
+    Lemma 16's bound is the smaller of this bound and a second bound, `query_key_log_covering_rate`
+    as printed or `column_log_covering_rate` as corrected.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -207,10 +194,7 @@ def network_value_bound(
     start: Float[Array, "i"],
     /,
 ) -> Float[Array, ""]:
-    """Bound a ReLU network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k>l} |W_k|.
-
-    The formula hides no constant.
-    """
+    """Bound a ReLU network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k>l} |W_k|."""
     value = vector_norm(start)
     for W, b in zip(weights, biases, strict=True):
         value = jnp.linalg.norm(W, ord=2) * value + vector_norm(b)
@@ -225,15 +209,10 @@ def network_perturbation_bound(
 ) -> Float[Array, ""]:
     """Bound the distance of two ReLU networks' outputs at x, layer by layer as in Lemma 30.
 
-    Let x_l and x~_l be the outputs of layer l of the two networks. For layer l, the proof
-    shows |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|.
-    Equation (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14). The
-    formula hides no constant.
-
-    Args:
-        first: the first network's pairs (W, b), one for each layer.
-        second: the second network's pairs (W, b), one for each layer.
-        x: the point at which both networks are evaluated.
+    Let x_l and x~_l be the outputs of layer l of the two networks. Then |x_l - x~_l| <= |W_l|_op
+    |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|, and (C.13) bounds |x~_{l-1}|.
+    The norms are operator norms, as printed after (C.14). `first` and `second` hold the pairs (W,
+    b) of the two networks' layers.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)
     for (W, b), (W2, b2) in zip(first, second, strict=True):
@@ -247,11 +226,10 @@ def network_perturbation_bound(
 def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
     """Return Lemma 30's factor poly(R) in |f - f~| <= poly(R) |vec Theta - vec Theta~|.
 
-    The bound holds on |x| <= r if |W_l|_F <= R and |b_l| <= R for both networks. Then |x_l| <=
-    M_l = R^l r + sum_{k <= l} R^k by (C.14). The error that layer l adds is at most
-    sqrt(M_{l-1}^2 + 1) times the distance between the two networks' parameters of layer l. The
-    later layers multiply this error by at most R^{L - l}. The Cauchy-Schwarz inequality sums the
-    errors of the layers. The formula hides no constant.
+    The bound holds on |x| <= r if |W_l|_F <= R and |b_l| <= R for both networks. Then |x_l| <= M_l
+    = R^l r + sum_{k <= l} R^k by (C.14). The error that layer l adds is at most sqrt(M_{l-1}^2 + 1)
+    times the distance of the layer's parameters. The later layers multiply this error by at most
+    R^{L - l}, and the Cauchy-Schwarz inequality sums the errors.
     """
     xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
@@ -264,11 +242,11 @@ def recurrent_perturbation_bound(
 ) -> Any:
     """Bound the distance of two RNNs by gap(f_y) + L_y e N (gap(f->) + gap(f<-)), Lemma 29.
 
-    Here gap(f) is the largest distance between the two RNNs' versions of f: the readout f_y, or the
-    transition f-> or f<-. The argument `transition_gap` is gap(f->) + gap(f<-), and `lipschitz` is
-    the readout's Lipschitz constant L_y. The bound holds if the transitions are 1/N-Lipschitz in
-    the state, since (1 + 1/N)^N <= e. If `sharp` is set, the exact sum over the steps replaces e N:
-    sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N. The formula hides no constant.
+    Here gap(f) is the largest distance between the two RNNs' readouts f_y, or transitions f-> or
+    f<-. The argument `transition_gap` is gap(f->) + gap(f<-), and `lipschitz` is the readout's
+    Lipschitz constant L_y. The bound holds if the transitions are 1/N-Lipschitz in the state, since
+    (1 + 1/N)^N <= e. If `sharp` is set, the exact sum over the steps replaces e N: sum_k (1 +
+    1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

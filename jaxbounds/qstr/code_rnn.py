@@ -72,7 +72,6 @@ class CodeRNN(NamedTuple):
 
 
 def _words(generator: np.ndarray) -> np.ndarray:
-    """Return all codewords as rows of zeros and ones, in the order of the encoded messages."""
     words = np.zeros((1, generator.shape[1]), dtype=np.uint8)
     for row in generator:
         words = np.concatenate([words, words ^ row[None, :]])
@@ -80,7 +79,6 @@ def _words(generator: np.ndarray) -> np.ndarray:
 
 
 def _least_weight(generator: np.ndarray) -> int:
-    """Return the least Hamming weight of a nonzero codeword; each byte stores eight bits."""
     words = np.zeros((1, generator.shape[1] // 8), dtype=np.uint8)
     for row in np.packbits(generator, axis=1):
         words = np.concatenate([words, words ^ row[None, :]])
@@ -90,12 +88,8 @@ def _least_weight(generator: np.ndarray) -> int:
 def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -> CodeRNN:
     """Draw a random code for N tokens and measure its smallest distance over all codewords.
 
-    Args:
-        key: the random key of the code.
-        N: the number of tokens in a prompt.
-        bits: the number of bits of a quantised token.
-        redundancy: the length D of a codeword divided by the number b N of bits that it encodes; D
-            must be a multiple of eight.
+    `bits` is the number b of bits of a quantised token. `redundancy` is the length D of a codeword
+    divided by the number b N of encoded bits; D must be a multiple of eight.
 
     Raises:
         Refused: if there are more than 2^20 codewords to enumerate, N < 2, or two messages have the
@@ -165,16 +159,11 @@ def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
 def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float:
     """Return the readout's Lipschitz constant when a state of k numbers stores all b N bits.
 
-    The input matrix is U = [I I]. The k numbers lie in [-1, 1]/sqrt(k), and the width of the state
-    is d_h = k. Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1)
-    sqrt(k)) apart. McShane's formula extends the readout from the states that occur to all states.
-    Up to a constant factor, this width is the least that Proposition 8's bound on d_h allows. In
-    this bound, log(1 + L^2 |U|^2) is (2 b N/k) log 2 up to an additive constant.
-
-    Args:
-        N: the number of tokens in a prompt.
-        bits: the number b of bits to which a token's scalar is rounded.
-        numbers: the number k of numbers in a state; k divides b N.
+    The input matrix is U = [I I], and `bits` is b. The state has k = `numbers` entries in [-1,
+    1]/sqrt(k), so d_h = k. Each entry holds b N/k bits, so two states are at least 2 / ((2^{bN/k} -
+    1) sqrt(k)) apart. McShane's formula extends the readout from the states that occur to all
+    states. Up to a constant factor, this width is the least that Proposition 8's bound on d_h
+    allows. In this bound, log(1 + L^2 |U|^2) is (2 b N/k) log 2 up to an additive constant.
 
     Raises:
         Refused: if k does not divide the number b N of bits.
@@ -191,16 +180,10 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 def light_words(N: int, /, *, bits: int, share: float) -> float:
     """Return log2 of the expected number of light words in a random code of length 8 b N.
 
-    A codeword is light if it is nonzero and its share of ones is at most `share`. The expected
-    number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If this number is below 1,
-    then some code has no light codeword. A code without light codewords has L^2 |U|_op^2 <=
-    spread^2 / (2 share), where `spread` is the distance between the quantiser's largest and
-    smallest level.
-
-    Args:
-        N: the number of tokens in a prompt.
-        bits: the number b of bits to which a token's scalar is rounded.
-        share: the largest share of ones in a light codeword; below 1/2.
+    A codeword is light if it is nonzero and its share of ones is at most `share`, below 1/2. The
+    expected number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N), with b = `bits`. If
+    this number is below 1, some code has no light codeword and therefore L^2 |U|_op^2 <= spread^2 /
+    (2 share). Here `spread` is the distance between the quantiser's largest and smallest level.
     """
     length = 8 * bits * N
     terms = [

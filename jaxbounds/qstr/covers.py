@@ -63,7 +63,7 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
     The proof shows |f - f'| <= |(h, 1)| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) for |h| <=
     sqrt(H) r_z. The scale eps is the sum eps_a + eps_w, in proportion to the numbers of parameters
-    in a and in (W, b). The formula hides no constant.
+    in a and in (W, b).
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction
@@ -72,8 +72,6 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
 def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Bound the log covering number of Proposition 17's Transformers.
-
-    The formula hides no constant.
 
     Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and the volume bound of Lemma 16. The
     scale is eps = eps_2 + r_a R_w eps_A, divided in proportion to the numbers of parameters of the
@@ -92,10 +90,8 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
     """Return the Lipschitz constant of yhat in the parameters Theta on {|vec Theta| <= R}.
 
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
-
-    The formula hides no constant. Proof: let s^2 = H r_z^2 + 1. The derivatives of yhat in a, (W,
-    b) and Theta_QK have norms at most s |(W, b)|, s |a| and |a| |W| r_z^3. In the last
-    bound, |a| |W| <= R^2 / 2.
+    Let s^2 = H r_z^2 + 1. The derivatives of yhat in a, (W, b) and Theta_QK have norms at most s
+    |(W, b)|, s |a| and |a| |W| r_z^3, where |a| |W| <= R^2 / 2.
     """
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 
@@ -103,8 +99,7 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
 def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz: float) -> Any:
     """Bound the log covering number of functions that are Lipschitz in a ball of parameters.
 
-    The bound is p log(1 + 2 R L / eps) with p = `parameters`, R = `radius` and L = `lipschitz`. The
-    formula hides no constant.
+    The bound is p log(1 + 2 R L / eps) with p = `parameters`, R = `radius` and L = `lipschitz`.
     """
     return volume_upper(parameters, eps / (radius * lipschitz))
 
@@ -114,12 +109,10 @@ def recurrent_lipschitz(
 ) -> Any:
     """Bound the Lipschitz constant of an RNN's predictions in the parameters, |vec Theta| <= R.
 
-    The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). Here
-    D_y is the Lipschitz constant of the readout in its own parameters, at inputs with |(h->, h<-,
-    z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the Lipschitz constant of a transition in the transition's
-    parameters. The transition's errors add up over N steps, and the readout multiplies these errors
-    by at most R^{L_y}. States have norm at most r_h, and transitions are 1/N-Lipschitz in the
-    state. The formula hides no constant.
+    The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). D_y is
+    the Lipschitz constant of the readout in its own parameters, at inputs with |(h->, h<-, z)| <=
+    sqrt(2 r_h^2 + r_z^2). D_h is the Lipschitz constant of a transition in the transition's
+    parameters. States have norm at most r_h, and transitions are 1/N-Lipschitz in the state.
     """
     xp = array_module(R, r_z, r_h)
     R, r_h, r_z = (xp.asarray(v, float) for v in (R, r_h, r_z))

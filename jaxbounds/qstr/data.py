@@ -80,16 +80,8 @@ def sample_prompts(
 ) -> Prompts:
     """Draw prompts with independent standard normal tokens.
 
-    Args:
-        key: the random key of the draws.
-        link: the link g, the function from relevant tokens to a label.
-        parameters: the parameters of the link.
-        shape: the shape of the batch of prompts; `()` gives one prompt.
-        N: the number of tokens in a prompt.
-        d: the dimension of a token.
-        q: the number of relevant tokens of each position.
-        simple: whether all positions of a prompt have the same t_i.
-        distinct: whether the q positions t_i of each token i must be distinct.
+    The shape `()` gives one prompt. If `simple` is set, all positions of a prompt share t. If
+    `distinct` is set, the q positions t_i of each token i are drawn without replacement.
 
     Raises:
         Refused: if N, d or q is not positive, or `distinct` is set and q exceeds N.

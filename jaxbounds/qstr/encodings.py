@@ -27,8 +27,7 @@ def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]
     """Draw N vertices of the hypercube {-1, +1}^de / sqrt(de), with replacement.
 
     The encodings satisfy Assumption 3 with high probability only if de is about 16 log N. At the
-    paper's own de = int(5 log N), the encodings almost never satisfy Assumption 3. If N is small,
-    two encodings often coincide at de = int(5 log N).
+    paper's own de = int(5 log N), the encodings almost never satisfy Assumption 3.
     """
     return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
 
@@ -38,12 +37,8 @@ def greedy_signs(
 ) -> np.ndarray:
     """Draw N sign vectors with |<s_i, s_j>| <= target * de for all pairs, as int8 of shape (N, de).
 
-    Args:
-        rng: the NumPy generator that draws the candidates for vectors.
-        N: the number of sign vectors to draw.
-        de: the dimension of a sign vector.
-        target: the largest allowed coherence, which is the largest |<s_i, s_j>| / de.
-        patience: the largest number of candidates that the function draws for each vector.
+    `target` is the largest allowed coherence |<s_i, s_j>| / de, and `patience` is the largest
+    number of candidates for each vector.
 
     Raises:
         Refused: if the target is outside [0, 1), or if `patience` candidates for a vector all

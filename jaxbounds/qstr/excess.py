@@ -1,12 +1,11 @@
 """Risk bounds with every constant: Lemmas 18, 20, 32 and 34, Corollaries 19 and 33, Theorem 10.
 
-In this module, an argument `covering` is a function from the scale eps (a number or an array) to
-log C(eps), the log covering number of the class.
-
-The loss is (yhat - y)^2, truncated at tau. R_tau is the expectation of the truncated loss, and
-R-hat_tau is its mean over the n samples. The square root of the truncated loss is 1-Lipschitz in
-yhat and lies in [0, sqrt tau]. If some member of the class fits the samples, a cover and Chernoff's
-bound prove a risk of order 1/n. The paper's proof by symmetrisation shows only the order 1/sqrt n.
+An argument `covering` is a function from the scale eps (a number or an array) to log C(eps), the
+log covering number of the class. The loss is (yhat - y)^2, truncated at tau. R_tau is the
+expectation of the truncated loss, and R-hat_tau is its mean over the n samples. The square root of
+the truncated loss is 1-Lipschitz in yhat and lies in [0, sqrt tau]. If some member of the class
+fits the samples, a cover and Chernoff's bound prove a risk of order 1/n. The paper's proof by
+symmetrisation shows only the order 1/sqrt n. No formula hides a constant.
 """
 
 import math
@@ -29,10 +28,6 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """Minimise a bound over 101 values of the cover's scale eps, up to `largest`.
-
-    The bound holds at every scale eps, so the least value over eps is a bound too.
-    """
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
 
@@ -42,7 +37,7 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
     Rad_n(L_tau) is the Rademacher complexity of the losses truncated at tau. The minimum is over
     the scale eps of a single cover, as in Lemmas 18 and 32. If yhat changes by eps, a loss changes
     by at most 2 sqrt(tau) eps. Massart's lemma has the factor tau/2, because all losses differ from
-    tau/2 by at most tau/2. All constants of the bound are explicit.
+    tau/2 by at most tau/2.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -53,10 +48,9 @@ def truncated_gap(
 ) -> float:
     """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta.
 
-    R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
-    sample. Corollaries 19 and 33 use symmetrisation, with the bound 2 Rad + tau sqrt(log(2/delta) /
-    (2n)). If `sharp` is set, Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau)
-    eps + tau sqrt((log C(eps) + log(2/delta)) / (2n)). The formula hides no constant.
+    Corollaries 19 and 33 use symmetrisation, with the bound 2 Rad + tau sqrt(log(2/delta) / (2n)).
+    If `sharp` is set, Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps +
+    tau sqrt((log C(eps) + log(2/delta)) / (2n)).
     """
     tail = math.log(2.0 / delta)
     if not sharp:
@@ -74,12 +68,10 @@ def truncated_risk(
     """Bound R_tau with probability 1 - delta, for each function with R-hat_tau = `empirical`.
 
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
-    R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
-    sample. For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's
-    bound gives P <= (sqrt P-hat + sqrt(2v))^2, where v = (log C(eps) + log(1/delta)) / n. The
-    square root of a risk is the L2 norm of the square root of the loss. The L2 norms of a function
-    and of the cover's nearest member differ by at most eps. All constants of the bound are
-    explicit.
+    For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's bound
+    gives P <= (sqrt P-hat + sqrt(2v))^2, where v = (log C(eps) + log(1/delta)) / n. The square root
+    of a risk is the L2 norm of the square root of the loss. The L2 norms of a function and of the
+    cover's nearest member differ by at most eps.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -89,11 +81,9 @@ def truncated_risk(
 def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     """Return a radius B with P(|v| >= B) <= exp(-tail) for v of bounded moments.
 
-    The moments satisfy (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
-
-    Markov's inequality for the moment of order r = 2 tail / s gives B^2 = C (e r)^s. For C = C_x d
-    and s = 1, B is the radius at which Lemma 12's bound for one token is exp(-tail). The formula
-    hides no constant.
+    The moments satisfy (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1. Markov's inequality for the
+    moment of order r = 2 tail / s gives B^2 = C (e r)^s. For C = C_x d and s = 1, B is the radius
+    at which Lemma 12's bound for one token is exp(-tail).
 
     Raises:
         Refused: if the order r = 2 tail / s of the moment is below 1.
@@ -108,10 +98,7 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
 
 
 def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
-    """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r with r = max(4, 2 log N), for Lemma 20.
-
-    The formula hides no constant.
-    """
+    """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r with r = max(4, 2 log N), for Lemma 20."""
     r = max(4.0, 2.0 * math.log(N))
     return N ** (2.0 / r) * C_x * d * r
 
@@ -145,14 +132,14 @@ class Setting(NamedTuple):
 
 
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
-    """Bound the truncation error R - R_tau, Lemmas 20 and 34. The formula hides no constant.
+    """Bound the truncation error R - R_tau, Lemmas 20 and 34.
 
     R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
     truncation error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius
     plus the largest prediction on prompts whose tokens lie within the token radius. So A exceeds
-    sqrt tau only if the label or some token exceeds its radius. A single label or token exceeds its
-    radius with probability at most exp(-tail). The L4 norm satisfies |A|_4 <= |y|_4 + |yhat|_4,
-    with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
+    sqrt tau only if the label or some token exceeds its radius, each with probability at most
+    exp(-tail). The L4 norm satisfies |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and
+    |yhat|_4 <= `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
@@ -163,7 +150,7 @@ def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float
 
     Here slope = |a| |(W, b)|_F. The vector h of all heads' outputs satisfies |yhat| <= slope |(h,
     1)| and |h|^2 <= H max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m =
-    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. All constants of the bound are explicit.
+    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
@@ -187,14 +174,13 @@ def minimiser_risk(
 ) -> float:
     """Bound every empirical risk minimiser's risk, with probability 1 - delta - 2 n exp(-tail).
 
-    The probability that a token or a label of one of the n prompts exceeds its radius is at most 2
-    n exp(-tail). We assume that some member of the class has squared errors at most `fitted` on all
+    The bound assumes that some member of the class has squared errors at most `fitted` on all
     prompts whose tokens lie within the token radius. So the empirical risk of a minimiser is at
-    most `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised"
-    adds the argument `fitted`, tau exp(-tail), and the results of `truncated_gap` and
-    `truncation_error`. The term tau exp(-tail) bounds the truncated risk on prompts with tokens
-    outside the token radius. In the bounds named "covered" and "clipped", `truncated_risk` at the
-    empirical risk `fitted` replaces `fitted` + `truncated_gap`. The formula hides no constant.
+    most `fitted`. A token or a label of one of the n prompts exceeds its radius with probability at
+    most 2 n exp(-tail). Let sqrt tau be the label radius plus `largest`. The bound named
+    "symmetrised" adds `fitted`, tau exp(-tail), and the results of `truncated_gap` and
+    `truncation_error`. In the bounds named "covered" and "clipped", `truncated_risk` at the
+    empirical risk `fitted` replaces `fitted` + `truncated_gap`.
 
     Args:
         covering: a function from the scale to the log covering number of the class, on prompts
@@ -253,7 +239,7 @@ def transformer_risk(
     The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
     (1 + 1/q). The matrix W_QK of each head of (A.2) has the Frobenius norm alpha sqrt(de). The
     number alpha is so large that attention changes the prediction by at most sqrt(eps). Lemma 11's
-    network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). The formula hides no constant.
+    network therefore errs by at most sqrt(eps_2nn) + sqrt(eps).
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -311,9 +297,9 @@ class RecurrentClass(NamedTuple):
 def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
     """Return the class that contains Proposition 28's RNN for the link `network`.
 
-    The functions `exact_transition` and `readout` build the RNN. The RNN's weights are constant or
+    The functions `exact_transition` and `readout` build the RNN, whose weights are constant or
     proportional to the tokens' radius. Therefore the squared norm R^2 of all weights at two radii
-    determines R^2 at every radius. The formula hides no constant.
+    determines R^2 at every radius.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)
@@ -345,7 +331,7 @@ def recurrent_risk(
 
     The class contains an RNN that represents the link without error on tokens of norm at most r_x,
     with states of norm r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm
-    sqrt(r_x^2 + q + 1). The formula hides no constant.
+    sqrt(r_x^2 + q + 1).
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)

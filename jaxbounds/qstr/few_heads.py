@@ -1,21 +1,18 @@
 """A construction whose d heads determine all q relevant tokens, so that min(q, d) heads suffice.
 
 Proposition 21 assumes block-diagonal logits; other logits may mix token and position. Consider a
-head that attends only to the q relevant tokens. The head's logit for token j contains the term beta
-x_jk, and alpha_j is the attention weight of token j. The head outputs two weighted averages: sum_j
-alpha_j x_j of the tokens, and sum_j alpha_j w_j of the tokens' own encodings. If the encodings are
-linearly independent, sum_j alpha_j w_j determines alpha. The logarithm log alpha_j is beta x_jk
-plus a constant that does not depend on j, and the output sum_j alpha_j x_j determines this
-constant. So the output of head k determines the k-th coordinate of every relevant token, and d
-heads determine all coordinates, for any q and any link. Lemma 11's construction has q heads, and
-`jaxbounds.qstr.heads.sharpened_head_bound` shows that fewer than min(q, d) heads do not suffice. So
-exactly min(q, d) heads are needed.
+head that attends only to the q relevant tokens, whose logit for token j contains the term beta
+x_jk. If the encodings are linearly independent, the head's output sum_j alpha_j w_j determines the
+attention weights alpha. The logarithm log alpha_j is beta x_jk plus a constant that does not depend
+on j, and the output sum_j alpha_j x_j determines this constant. So head k determines the k-th
+coordinate of every relevant token, and d heads determine all coordinates, for any q and any link.
+Lemma 11's construction has q heads, and `jaxbounds.qstr.heads.sharpened_head_bound` shows that at
+least min(q, d) heads are necessary.
 
-The index list t = (t_1, ..., t_q) of a position names the q tokens that are relevant there. The
-construction assumes that all positions have the same fixed t with distinct entries, as in the
-proofs of Propositions 3 and 21. The encodings w_{t_1}, ..., w_{t_q} must be linearly independent (q
-<= de) and linearly separable from the other encodings. The readout is not a two-layer network, but
-two-layer networks of growing width approximate the readout in mean square.
+All positions have the same fixed list t = (t_1, ..., t_q) of relevant tokens with distinct entries,
+as in the proofs of Propositions 3 and 21. The encodings w_{t_1}, ..., w_{t_q} must be linearly
+independent (q <= de) and linearly separable from the other encodings. The readout is not a
+two-layer network, but two-layer networks of growing width approximate the readout in mean square.
 """
 
 import jax.numpy as jnp
@@ -123,7 +120,7 @@ def averaging_error_bound(
     The bound is 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
     The attention weights of the N - q irrelevant tokens have the sum (N - q) exp(-alpha d/q) / q at
-    most. The formula hides no constant.
+    most.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

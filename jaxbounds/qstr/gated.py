@@ -1,10 +1,8 @@
 """Bidirectional GRU and LSTM with PyTorch's weights, biases, gate order and initialisation.
 
-The "RNN" of the paper's figures is a GRU of width 500 with a linear readout. One matrix product
-outside the recurrence computes the input terms of all tokens for both directions. One batched
-recurrence then computes both directions. The first axis of an array is the feature and the last
-axis the batch, and each gate is a separate array. XLA's products and loops on CPUs are faster in
-this layout.
+The "RNN" of the paper's figures is a GRU of width 500 with a linear readout. The first axis of an
+array is the feature and the last axis the batch, and each gate is a separate array: XLA's products
+and loops on CPUs are faster in this layout.
 """
 
 from collections.abc import Callable
@@ -24,13 +22,7 @@ Cell = Callable[[Parts, Parts, Parts], Parts]
 
 
 def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
-    """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); the gates have the order r, z, n.
-
-    Args:
-        carry: the state h of the GRU before the step.
-        inputs: the products W_i x + b_i, one for each gate.
-        recurrent: the products W_h h + b_h, one for each gate.
-    """
+    """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); the gates have the order r, z, n."""
     reset = jax.nn.sigmoid(inputs[0] + recurrent[0])
     update = jax.nn.sigmoid(inputs[1] + recurrent[1])
     candidate = jnp.tanh(inputs[2] + reset * recurrent[2])
@@ -47,8 +39,6 @@ def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
 def _scan(
     cell: Cell, start: tuple[Array, ...], inputs: tuple[Array, ...], W: Array, b: Array
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return the states after each token, and the recurrent products that entered each state."""
-
     def step(carry: Parts, now: Parts) -> tuple[Parts, tuple[Parts, Parts]]:
         product = jnp.einsum("kgh,khb->kgb", W, carry[0])
         product = product + jnp.broadcast_to(b[:, :, None], product.shape)
@@ -60,7 +50,6 @@ def _scan(
 
 
 def _with_ones(values: Array, /, *, axis: int) -> Array:
-    """Append an entry 1 at the end of an axis; a bias among the weights multiplies the entry."""
     shape = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
     return jnp.concatenate([values, jnp.ones(shape, values.dtype)], axis=axis)
 
@@ -75,14 +64,9 @@ def recur(
 ) -> Float[Array, "N k h B"]:
     """Return the hidden states of k independent recurrences after each token.
 
-    Args:
-        cell: a function from the carry (state), the input terms and the recurrent products to the
-            next carry; it acts on each entry separately. The first array of a carry is the hidden
-            state, which the recurrent weights multiply.
-        start: the state before the first token.
-        inputs: the input terms W_i x + b_i of each gate, with time as the first axis.
-        W: the recurrent weights of all gates, stacked.
-        b: the recurrent biases of all gates, stacked.
+    `cell` acts on each entry separately; the first array of its carry is the hidden state. `inputs`
+    are the terms W_i x + b_i, with time as the first axis. `W` and `b` stack the recurrent weights
+    and biases of all gates.
     """
     return _scan(cell, start, inputs, W, b)[0][0]
 

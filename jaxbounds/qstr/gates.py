@@ -89,7 +89,7 @@ def network_norms(network: Network, /) -> Norms:
 
 
 def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
-    """Return the `network_norms` of `gate_network` in closed form. The formula hides no constant.
+    """Return the `network_norms` of `gate_network` in closed form.
 
     Let r be `radius`, K = ceil(r/(4 eps) + 1/2) and e = eps/r^2. The width is m = 2 K, and |a|^2 =
     2 R^2 (1 + e)^2 r^2 (4 K - 3). A state h in the input adds 2 units to the width and 2 R^2
@@ -180,7 +180,7 @@ def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
     """Return Lemma 42's bounds in one dimension with C_1 = 9/2 and no logarithm.
 
     Let K = ceil(L R/eps) be the number of pieces. Then m = K + 1 <= 3 L R/eps and |a| sqrt(m) <= L
-    R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps. The formula hides no constant.
+    R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps.
 
     Raises:
         Refused: if eps is not between 0 and L R; for eps above L R the zero network suffices.

@@ -71,13 +71,13 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     """Return Proposition 3's sharpened bound: risk >= (1 - H/q)(1 - H/d) for H < min(q, d).
 
     At a position whose own token is zero, head h has a slope in R^d (the derivative of a logit with
-    respect to the attended token). The attention weights of head h form a vector in R^q. The H
-    slopes span a subspace S. The H vectors of attention weights span a subspace A. The logits
-    determine the projection of the tokens on S x R^q, and the outputs determine the projection on
-    R^d x A. Both S x R^q and R^d x A contain S x A, and the paper counts the dimension of S x A
-    twice. The outputs do not depend on the component of the tokens in a subspace of dimension (d -
-    H)(q - H). So at least min(q, d) heads are necessary. The number min(q, d) is also enough: Lemma
-    11 constructs q heads, and `jaxbounds.qstr.few_heads` constructs d heads.
+    respect to the attended token) and attention weights in R^q. Let S be the span of the H slopes,
+    and A the span of the H vectors of attention weights. The logits determine the projection of the
+    tokens on S x R^q, and the outputs determine the projection on R^d x A. Both subspaces contain S
+    x A, which the paper counts twice. The outputs do not depend on the component of the tokens in a
+    subspace of dimension (d - H)(q - H), so at least min(q, d) heads are necessary. The number
+    min(q, d) is also enough: Lemma 11 constructs q heads, and `jaxbounds.qstr.few_heads` constructs
+    d heads.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -169,12 +169,8 @@ def revealed_images(
     d) linear forms, x is still normal in the directions orthogonal to them. The rank of all linear
     forms is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
 
-    Args:
-        W_QK: the H heads' matrices W_QK.
-        query: the encoded token z_i of a position i whose own token x_i is zero.
-        keys: the encoded tokens z_j of the q relevant tokens; they determine the attention weights,
-            and so the last d linear forms of each head.
-        d: the dimension of a token.
+    `query` is the encoded token z_i of such a position, and `keys` are the encoded tokens z_j of
+    the q relevant tokens.
     """
     H, q = W_QK.shape[0], keys.shape[0]
     slopes = jnp.einsum("d,hde->he", query, W_QK)

@@ -68,7 +68,6 @@ def printed_balance(
 
 
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
-    """Refuse points that no network can fit in exact arithmetic or in the current precision."""
     if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
         raise Refused(
             f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
@@ -92,11 +91,8 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     (`jaxbounds.float64_on_cpu()`) if there are many points or close points. If JAX traces the
     function, the function does not check the points.
 
-    Args:
-        z: the inputs, n distinct scalars.
-        y: the n values of the network at the inputs z.
-        optimal: whether the function scales the layers by the optimal factor c (see `balance`)
-            instead of the paper's factor.
+    If `optimal` is set, the function scales the layers by the optimal factor c (see `balance`)
+    instead of the paper's factor.
 
     Raises:
         Refused: if z and y are not finite vectors of equal length, two points coincide, or two
@@ -128,9 +124,8 @@ def norm_bound(
 ) -> Float[Array, ""]:
     """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
-    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3
-    (n + |z|^2), balanced by the paper's c. If the optimal c balances the layers, the constant is
-    only 2 sqrt(48). The formula hides no constant.
+    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
+    |z|^2), balanced by the paper's c. The optimal c gives the constant 2 sqrt(48).
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)
@@ -148,8 +143,7 @@ def separation(n: int, /) -> float:
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
     """Return the bound 3 |z|^2 + 2 on |b'|^2 in Lemma 38, or the printed, false |z|^2 + 1.
 
-    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants of the
-    bound are explicit.
+    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2.
     """
     square = jnp.sum(z**2)
     return square + 1 if printed else 3 * square + 2

@@ -19,10 +19,7 @@ def uniform(bound: float, /) -> Initialiser:
 
 
 def uniform_fan_in(fan_in: int, /) -> Initialiser:
-    """Return an initialiser that draws from U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as PyTorch does.
-
-    PyTorch draws the biases from the same uniform law.
-    """
+    """Return an initialiser that draws from U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as PyTorch does."""
     return uniform(1.0 / math.sqrt(fan_in))
 
 

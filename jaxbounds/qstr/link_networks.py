@@ -2,9 +2,8 @@
 
 Each network interpolates functions of one variable at equally spaced knots. A network's error is
 therefore at most spacing^2/8 times the largest second derivative of the interpolated function. The
-number eps_2NN is the square of this error bound. A hidden unit with the constant value relu(1)
-represents an additive constant. The link `xor` jumps between -1 and 1, so every continuous network
-has an error of at least 1, as large as the error of the zero network.
+number eps_2NN is the square of this error bound. The link `xor` jumps between -1 and 1, so every
+continuous network has an error of at least 1, as large as the error of the zero network.
 """
 
 import math
@@ -44,8 +43,7 @@ def mean_network(u: Float[Array, "d"], /, *, q: int) -> Approximation:
 def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int) -> Approximation:
     """Interpolate the link sin<u, (x_1; ..; x_q)>, |u| = 1, on [-sqrt(q) r, sqrt(q) r].
 
-    Since |sin''| <= 1, the network's error is at most h^2/8 for knots at distance h. The formula
-    hides no constant.
+    Since |sin''| <= 1, the network's error is at most h^2/8 for knots at distance h.
 
     Raises:
         Refused: if the number of knots is below 1, or the radius is not positive.
@@ -65,8 +63,8 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by ReLUs of each coordinate.
 
     Each interpolant of x_lk^2 exceeds the square by at least 0 and at most h^2/4, with h = r /
-    knots. The function subtracts a constant from the network, which halves the largest error,
-    so |g - network| <= sqrt(qd) h^2/8. The formula hides no constant.
+    knots. The function subtracts a constant from the network, which halves the largest error, so |g
+    - network| <= sqrt(qd) h^2/8.
 
     Raises:
         Refused: if the number of knots is below 1, or the radius is not positive.

@@ -1,8 +1,7 @@
 """Links g of Definition 2, and the two-layer networks of Assumption 2 that represent them.
 
 A link maps the q relevant tokens to a label, g: R^{q x d} -> R. Each link has a function `init`
-that draws its parameters and a pure function `apply`. An experiment can therefore draw a different
-link for each random seed.
+that draws its parameters and a pure function `apply`.
 """
 
 import math

@@ -1,11 +1,10 @@
 """Compute Theorem 9's memorising networks of least norm, a convex problem over neurons.
 
-A network of units a_j relu(<w_j, x> + b_j) has the variation V = sum_j |a_j| |(w_j, b_j)|.
-If |a_j| = |(w_j, b_j)| for each unit, the squared norm |vec|^2 of all parameters is 2 V. A network
-is a signed measure on unit neurons, and V is the total mass of the measure. The predictions are
-linear in the measure, so a linear program finds the least V over a finite dictionary of neurons.
-The linear program's result is an upper estimate of the least norm. Neurons outside the dictionary,
-and networks that use their states, may have a smaller norm.
+A network of units a_j relu(<w_j, x> + b_j) has the variation V = sum_j |a_j| |(w_j, b_j)|. If |a_j|
+= |(w_j, b_j)| for each unit, the squared norm |vec|^2 of all parameters is 2 V. A network is a
+signed measure of total mass V on unit neurons, and the predictions are linear in the measure. A
+linear program therefore finds the least V over a finite dictionary of neurons. Neurons outside the
+dictionary, and networks that use their states, may have a smaller norm.
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +36,7 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
 
     If all layers have equal norms, |vec|^2 is depth times the depth-th root of the product. A
     network with no larger |vec|^2 has L^2 |U|_F^2 at most the product, by the AM-GM inequality
-    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). The formula hides no constant.
+    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`).
 
     Raises:
         Refused: if the depth is below 2.
@@ -79,14 +78,10 @@ def stateless_risk(
 ) -> Float[Draws, "m"]:
     """Return, for each x_j, the risk (task q = 1) of a network that depends only on x_j.
 
-    The caller averages the result over random tokens x_j. The label is <u, x_j> with probability
-    1/N, and otherwise a standard normal number independent of x_j. So every network that depends
-    only on x_j has an average risk of at least 1 - 1/N^2.
-
-    Args:
-        values: the network's predictions at the random tokens x_j.
-        own: the numbers <u, x_j> at the same tokens x_j.
-        N: the number of tokens in a prompt.
+    `values` are the network's predictions at random tokens x_j, and `own` are the numbers <u, x_j>;
+    the caller averages the result over x_j. The label is <u, x_j> with probability 1/N, and
+    otherwise a standard normal number independent of x_j. So every network that depends only on x_j
+    has an average risk of at least 1 - 1/N^2.
     """
     return ((values - own) ** 2 + (N - 1) * (values**2 + 1)) / N
 
@@ -106,10 +101,6 @@ class Memorised(NamedTuple):
 
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
-    """Increase |dual^T relu(rows w)| by ascent over unit vectors w, the weights of neurons.
-
-    Each ascent step tries six step lengths, and continues from the best result.
-    """
     w, moving = w.copy(), np.arange(len(w))
     strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])
     for _ in range(steps):
@@ -130,7 +121,6 @@ def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
-    """Scale each nonzero row of a matrix to the Euclidean norm 1."""
     return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
 
 

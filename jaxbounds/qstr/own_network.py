@@ -1,9 +1,9 @@
 """Find the parameter of a user's network that multiplies the prompt, if there is exactly one.
 
-Theorem 6 is about networks of the form p -> f(T, W x). The matrix W multiplies the flattened prompt
-x, and the arbitrary function f depends on the prompt only through W x. This module decides, from
-the names and shapes of the parameters, whether a network has the form f(T, W x). The module accepts
-Flax linen variables, nnx modules and states, Equinox modules, and nested dicts.
+Theorem 6 is about networks of the form p -> f(T, W x). The arbitrary function f depends on the
+flattened prompt x only through W x. This module decides, from the names and shapes of the
+parameters, whether a network has this form. The module accepts Flax linen variables, nnx modules
+and states, Equinox modules, and nested dicts.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,9 @@ READS_TOKENS = {
     "a normalisation": ("norm", "ln", "scale"),
     "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
 }
-"""A dictionary from a kind of layer to the words in a parameter's path by which the kind is
-recognised.
-
-Layers of these kinds act on the tokens x themselves, not only on products W x with a matrix W."""
+"""A dictionary from a kind of layer that acts on the tokens x themselves, not only on W x, to the
+words in a parameter's path that mark this kind.
+"""
 
 
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
@@ -49,10 +48,8 @@ def first_layer(
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
     """Return the path of the matrix W, the matrix W, and the reasons if no W is identified.
 
-    Args:
-        weights: a dictionary from the path of each parameter to its array.
-        inputs: the number of entries of the flattened prompt, which is the number of inputs of W.
-        first: the path of W; it is needed if several matrices have `inputs` inputs.
+    `inputs` is the number of entries of the flattened prompt. `first`, the path of W, is needed if
+    several matrices have `inputs` inputs.
     """
     known = {name: w for name, w in weights.items() if not first or name == first}
     places = [(name, axis) for name, w in known.items() for axis in _input_axes(name, w.shape)]
@@ -134,7 +131,6 @@ def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _kind(name: str, weight: np.ndarray) -> str:
-    """Return words for a parameter's layer, such as "attention"; "" for a dense layer."""
     parts = [part.rstrip("0123456789") for part in name.lower().replace("_", "/").split("/")]
     for kind, marks in READS_TOKENS.items():
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):

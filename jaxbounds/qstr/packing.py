@@ -2,8 +2,8 @@
 
 P is the packing number: the largest number of points of the ball whose pairwise distances are at
 least eps. Lemma 41 bounds log P by the smaller of two terms. The first term, a comparison of
-volumes, is a valid bound. The second term is Maurey's bound for covers of the l1 ball. The paper
-uses the second term for the l2 ball, where it is not an upper bound.
+volumes, is a valid bound. The second term is Maurey's bound for covers of the l1 ball; for the l2
+ball, it is not an upper bound.
 """
 
 import math

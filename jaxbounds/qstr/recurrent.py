@@ -38,12 +38,9 @@ def exclusive_states(
 ) -> Float[Array, "*batch N dh"]:
     """Compute the states of all positions by a scan; the state at i does not depend on token i.
 
-    Args:
-        transition: the function f(h, z) that returns the increment of the state.
-        z: the encoded tokens of the prompts.
-        hidden: the dimension d_h of the state.
-        radius: the radius of the ball onto which states are projected.
-        reverse: whether the scan starts at the last token, as for the backward states h<-.
+    `transition` is the function f(h, z) that returns the increment of the state, and `radius` is
+    the radius of the ball onto which states are projected. If `reverse` is set, the scan starts at
+    the last token, as for the backward states h<-.
     """
 
     def step(h: Array, token: Array) -> tuple[Array, Array]:

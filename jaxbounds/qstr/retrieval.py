@@ -19,11 +19,8 @@ from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
 ROUNDING = 1e-6
-"""Two encodings count as equal if their inner product (signed coherence) exceeds 1 - ROUNDING.
-
-A larger value refuses more encodings. The constant is a relative difference of inner products;
-float32 cannot resolve smaller differences. `inverse_temperature` and the functions of
-`rnn_construction` use the constant.
+"""Two encodings count as equal if their inner product (signed coherence) exceeds 1 - ROUNDING. A
+larger value refuses more encodings; float32 cannot resolve smaller differences.
 """
 
 
@@ -65,11 +62,7 @@ def inverse_temperature(
 
 
 def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
-    """Return the matrices W_QK of the q heads of (A.2).
-
-    The only nonzero block of head h is alpha I, in the rows of the query's w_{t_h} and the columns
-    of the key's w_j.
-    """
+    """Return the matrices W_QK of the q heads of (A.2)."""
     De = d + (q + 1) * de
     eye = alpha * jnp.eye(de)
     heads = [
@@ -90,7 +83,6 @@ def transformer_parameters(
 
 
 def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
-    """Return N queries' attention weights; each position uses q of these queries."""
     return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 
@@ -128,7 +120,6 @@ def retrieval_error(
 
 
 def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
-    """Return <w_t, w_j> - |w_t|^2 for all t, j: the score of token j minus that of token t."""
     gram = omega @ omega.T
     return gram - jnp.diagonal(gram)[:, None]
 
@@ -146,16 +137,9 @@ def retrieval_error_bound(
 
     The bound is 2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q) with r = max |x_i|.
 
-    The formula hides no constant.
-
-    Args:
-        x: the tokens x_i of a prompt, as rows.
-        omega: the encodings w_i of the tokens, as rows.
-        alpha: the factor alpha of the attention's logits (an inverse temperature).
-        q: the number of relevant tokens of each position.
-        coherence: an upper bound mu on the coherence of encodings of unit norm; 1/2 in the paper.
-            The function does not check that mu is such a bound. The default replaces 1 - mu by the
-            measured minimum of |w_t|^2 - <w_t, w_j>, which is valid for any encodings.
+    `coherence` is an upper bound mu on the coherence of encodings of unit norm (1/2 in the paper),
+    which the function does not check. The default replaces 1 - mu by the measured minimum of
+    |w_t|^2 - <w_t, w_j>, which is valid for any encodings.
 
     Raises:
         Refused: if the number of encodings differs from the number of tokens.

@@ -50,14 +50,9 @@ def least_ridge_network(
     function then splits a unit of weight a_i into copies of equal weight, in numbers roughly
     proportional to |a_i|. So |a|_2 sqrt(m) is at most sqrt 2 |a|_1 for m units.
 
-    Args:
-        x: the points of the disc at which the network is fitted, as rows.
-        values: the values of the approximated function at the points.
-        eps: the largest allowed error at the points.
-        radius: the radius R of the disc.
-        directions: the number of directions on a half-circle; the function adds the opposite
-            directions.
-        biases: the number of biases, equally spaced from -1 to 1.
+    `values` are the values of the approximated function at the points `x`, and `eps` is the largest
+    allowed error there. `directions` is the number of directions on a half-circle; the function
+    adds the opposite directions. The biases are equally spaced from -1 to 1.
 
     Raises:
         Refused: if no network of these units is within eps; more units may suffice.

@@ -1,7 +1,7 @@
 """Lower bounds on the size of recurrent networks: Proposition 8 (printed, repaired), Theorem 9.
 
-The paper hides all constants of these bounds. If a function computes a bound with the constants of
-the proof, the function's docstring says so.
+The paper hides all constants of these bounds. A formula of this module is complete unless its
+docstring says "up to a constant".
 """
 
 import math
@@ -27,7 +27,7 @@ def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> floa
 def printed_norm_lower_bound(*, N: int, lipschitz: float, width: int) -> float:
     """Return N / (L^2 log(1 + d_h)), the lower bound on |U|_op^2 that Proposition 8 wrongly claims.
 
-    Proposition 8 claims this bound up to a constant factor. Here L is the Lipschitz constant of the
+    Proposition 8 claims this bound up to a constant factor, with the Lipschitz constant L of the
     readout. The random-code RNN (`jaxbounds.qstr.code_rnn`) violates the bound, whatever the
     constant.
     """
@@ -51,7 +51,7 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     The proof compares a packing of M points with M independent standard normal numbers. For M >= 2,
     the maximum of these numbers has a mean of at least sqrt(log M / (pi log 2)). Therefore
     `separation` times sqrt(log M / (2 pi log 2)) is at most sqrt(2) |U|_F, an upper bound on the
-    Gaussian width of the set. The formula hides no constant.
+    Gaussian width of the set.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 
@@ -67,8 +67,8 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     sqrt(r') + s on average. The rate-distortion function of normal tokens then shows that the log
     size of the net is at least (N - 1) log 1/(sqrt(r') + s). Let tau solve sqrt(r') = (1 - tau)
     e^{-tau/2}. At s = tau e^{-tau/2}, the two bounds on the log size show L^2 |U|_F^2 >= (N - 1)
-    tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N. This lower bound is the risk
-    of a network that is right at position j only if t_j = j. The formula hides no constant.
+    tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N, the risk of a network that is
+    right at position j only if t_j = j.
 
     Raises:
         Refused: if N < 2 or the product is negative.
@@ -89,8 +89,6 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
 
 def shortest_length(product: float, /, *, risk: float) -> int:
     """Return the least N at which the lower bound `unlearned_risk(product)` is at least `risk`.
-
-    The formula hides no constant.
 
     Raises:
         Refused: if `risk` is not between 0 and 1.
@@ -129,17 +127,11 @@ def lipschitz_and_norm(
 def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool = True) -> float:
     """Return the exponent c_1 of Theorem 9.
 
-    Theorem 9: learners that minimise the norm fail if n is below a constant times N^{c_1}.
-
-    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk, however, needs a
-    norm that grows with N. The printed Proposition 8 requires |vec Theta|^2 of order (N / log
-    d_h)^{1/depth} with d_h <= exp(N^c), and the repaired Proposition 8 requires the order
-    N^{1/depth}.
-
-    Args:
-        depth: the number L_y of layers of the readout.
-        width_exponent: the exponent c in Theorem 9's condition d_h <= exp(N^c).
-        repaired: whether to use the repaired Proposition 8 instead of the printed one.
+    Theorem 9 says that learners that minimise the norm fail if n is below a constant times N^{c_1}.
+    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk, however, needs
+    |vec Theta|^2 of order (N / log d_h)^{1/depth} with d_h <= exp(N^c) by the printed Proposition
+    8, and of order N^{1/depth} by the repaired one. `depth` is the number L_y of layers of the
+    readout, and `width_exponent` is c.
 
     Raises:
         Refused: if the depth is below 2 or c is outside [0, 1).

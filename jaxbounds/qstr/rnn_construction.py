@@ -30,7 +30,6 @@ from jaxbounds.qstr.retrieval import ROUNDING
 
 
 def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return three matrices that select x, w_i and (w_{t_1}; ..; w_{t_q}) from z_i."""
     eye = np.eye(d + (q + 1) * de)
     return eye[:d], eye[d : d + de], eye[d + de :]
 
@@ -59,11 +58,6 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 
 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two matrices that act on (relu(x), relu(-x), c), where c are the q slots' gates.
-
-    The first matrix maps the vector to q copies of x, one for each slot. The second matrix maps the
-    same vector to d copies of each gate c_l, one for each coordinate of x.
-    """
     x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
     c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
     return np.tile(x, (q, 1)), np.repeat(c, d, axis=0)
@@ -77,13 +71,8 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
     and otherwise 0. So the third layer, relu(+-x - B (1 - c)), keeps x if c = 1 and removes it if c
     = 0.
 
-    Args:
-        q: the number of relevant tokens.
-        d: the dimension of a token.
-        de: the dimension of an encoding.
-        radius: a bound B on every |x_ik|.
-        coherence: the number mu; the gate relu((s - mu)/(1 - mu)) is 0 for all inner products s <=
-            mu.
+    `radius` is a bound B on every |x_ik|. `coherence` is the number mu; the gate relu((s - mu)/(1 -
+    mu)) is 0 for all inner products s <= mu.
 
     Raises:
         Refused: if the coherence is outside [0, 1) or the radius is not positive.
@@ -134,13 +123,8 @@ def interpolated_transition(
     closes only if the inner product plus the error of its approximation is at most `coherence`. So
     `coherence` must exceed the encodings' coherence by at least the error of the inner product.
 
-    Args:
-        q: the number of relevant tokens.
-        d: the dimension of a token.
-        de: the dimension of an encoding.
-        radius: a bound B on every |x_ik|.
-        knots: the number of linear pieces that approximate v^2 for v >= 0.
-        coherence: the inner product mu up to which the gate is closed.
+    `radius` is a bound B on every |x_ik|, `knots` is the number of linear pieces that approximate
+    v^2 for v >= 0, and `coherence` is the inner product mu up to which the gate is closed.
 
     Raises:
         Refused: if the coherence is outside [0, 1) or the radius is not positive.
@@ -161,8 +145,6 @@ def interpolated_error(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> float:
     """Bound the error of each entry of `interpolated_transition`'s output.
-
-    The formula hides no constant.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
     times as much. The bound on the error holds under two conditions. First, the coherence of the
@@ -242,13 +224,10 @@ def constructed_rnn(
 ) -> Float[Array, "*batch N"]:
     """Return the constructed RNN's predictions; prefix sums over the tokens replace the scan.
 
-    Args:
-        transition: the layers of f(z), from `exact_transition` or another function of this module.
-            The function does not check the conditions on the encodings and on max |x_ik|.
-        network: the two-layer network that represents the link g:
-            `find_link(..).two_layer(parameters)`.
-        z: prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
-            `encode(.., scale=False)`.
+    The function does not check the conditions of `transition` on the encodings and on max |x_ik|.
+    `network` is the two-layer network that represents the link g:
+    `find_link(..).two_layer(parameters)`. `z` are prompts whose positions share t
+    (`sample_prompts(.., simple=True)`), encoded by `encode(.., scale=False)`.
     """
     increments = evaluate(transition, z)
     states = [exclusive_sums(increments), exclusive_sums(increments, reverse=True)]

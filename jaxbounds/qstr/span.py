@@ -119,7 +119,6 @@ def _measured(samples: Float[Array, "n Nd"], u: Float[Array, "d"]) -> tuple[Arra
 
 
 def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Convert the prompts and the direction u to float64, and refuse arrays of a wrong shape."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or 0 in x.shape[1:]:
         raise Refused(

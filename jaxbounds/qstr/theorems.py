@@ -1,8 +1,8 @@
 """Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
 
-The paper states Theorems 4, 7 and 10 up to constants. Each function has an argument for each
-constant that the theorem hides. A function whose name ends in `_explicit` instead computes all
-constants from the lemmas of the paper's proof, which the module `excess` implements.
+Each function has an argument for each constant that the theorem hides. A function whose name ends
+in `_explicit` instead computes all constants from the lemmas of the paper's proof, which the module
+`excess` implements.
 """
 
 import math
@@ -36,8 +36,8 @@ def theorem_4(
 ) -> float:
     """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    The returned number is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4
-    q d in Appendix A (erratum E12). The arguments hold all constants that the theorem hides.
+    This bound is Theorem 4's, where C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A
+    (erratum E12).
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -64,8 +64,6 @@ def theorem_7(
     polynomial: Callable[[float], float],
 ) -> float:
     """Return Theorem 7's bound, `approximation` eps_2NN + sqrt(poly(.., log(nN)) / n).
-
-    The arguments hold all constants that the theorem hides.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -94,9 +92,8 @@ def theorem_10(
 ) -> float:
     """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    The returned number is the bound of Theorem 10. The factor C_1 is q r_a^2 r_w^2 r_x^2. The
-    minimum min(..) is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all
-    constants that the theorem hides.
+    This bound is Theorem 10's, where C_1 is q r_a^2 r_w^2 r_x^2. The minimum min(..) is over r_x^6
+    r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -132,7 +129,7 @@ def theorem_4_explicit(
 
     The least radius R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de.
     The proof covers the ball {|vec Theta| <= R} as in Corollary 19. In this ball, |a| |(W, b)|_F <=
-    R^2 / 2. The bound holds with probability 1 - delta - 2 n^-3. The formula hides no constant.
+    R^2 / 2. The bound holds with probability 1 - delta - 2 n^-3.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -170,15 +167,8 @@ def least_radius(
 ) -> tuple[float, float]:
     """Return the least R at which Theorem 4's class contains Lemma 11's network, and its alpha.
 
-    Args:
-        n: the number of training prompts, with one labelled position each; a token's norm exceeds
-            the token radius with probability at most n^-4.
-        setting: the data model; its q is also the number of heads.
-        de: the dimension of an encoding.
-        m: the width of the two-layer network in Assumption 2.
-        r_a: Assumption 2's bound on sqrt(m) |a|.
-        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared prediction error that attention may cause.
+    The arguments are those of `theorem_4_explicit`. A token's norm exceeds the token radius with
+    probability at most n^-4.
     """
     N, d, q, *_ = setting
     r_x = setting.token_radius(4.0 * math.log(n))
@@ -191,7 +181,7 @@ def theorem_7_explicit(
 ) -> float:
     """Return Theorem 7's bound with every constant of the paper's lemmas (`recurrent_risk`).
 
-    The bound holds with probability 1 - delta - 2 n^-3. The formula hides no constant.
+    The bound holds with probability 1 - delta - 2 n^-3.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -218,19 +208,8 @@ def theorem_10_explicit(
 ) -> float:
     """Return Theorem 10's bound with every constant of the paper's lemmas (`transformer_risk`).
 
-    The bound holds with probability 1 - delta - 2 n^-3. The formula hides no constant.
-
-    Args:
-        n: the number of training prompts, with one labelled position each.
-        setting: the data model; its q is also the number of heads.
-        de: the dimension of an encoding; the encodings have coherence at most 1/2.
-        m: the width of the two-layer network in Assumption 2.
-        r_a: Assumption 2's bound on sqrt(m) |a|.
-        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared prediction error that attention may cause.
-        eps_2nn: the squared error eps_2NN of Assumption 2.
-        delta: the allowed probability that the bound on the gap between risk and empirical risk
-            fails.
+    The bound holds with probability 1 - delta - 2 n^-3. The arguments are those of
+    `theorem_4_explicit`.
     """
     return transformer_risk(
         n, setting, de=de, m=m, r_a=r_a, r_w=r_w, eps=eps, eps_2nn=eps_2nn, delta=delta,

@@ -1,12 +1,12 @@
 """A two-head Transformer with a polynomial readout that solves the quadratic task at d = 1.
 
 Proposition 21 assumes logits that are block-diagonal in token and position. In this construction,
-the logits mix token and position. Each head outputs a weighted average of the q relevant tokens,
-with softmax weights. The logit of token x contains +beta x in one head, and -beta x in the other
-head. Up to O(beta^2), half the sum of the two averages is the mean of the relevant tokens. The
-difference of the two averages, divided by 2 beta, is the variance of the relevant tokens. The mean
-and the variance determine the sum of x^2. For d = 1, the network of `jaxbounds.qstr.few_heads`
-needs one head for any link, but the readout of that network computes logarithms.
+the logits mix token and position. Each head outputs a softmax-weighted average of the q relevant
+tokens. The logit of token x contains +beta x in one head, and -beta x in the other head. Up to
+O(beta^2), half the sum of the two averages is the mean of the relevant tokens. The difference of
+the two averages, divided by 2 beta, is their variance, and mean and variance determine the sum of
+x^2. For d = 1, the network of `jaxbounds.qstr.few_heads` needs one head for any link, but the
+readout of that network computes logarithms.
 """
 
 import math

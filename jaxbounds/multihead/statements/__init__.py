@@ -1,11 +1,6 @@
 """The paper's statements in the paper's order.
 
-`SECTIONS` maps each section of the paper to the module that checks it. `errata.toml` lists the
-paper's errors and further remarks. `items` lists every numbered item of the paper. The module
-`reference` contains the paper's address and citation. Four modules draw instances: `instances`
-(heads, data sets, segments), `run_instances` (problems for gradient descent), `realizable_starts`
-(starts of Definition 1, equation (98)) and `contexts` (the data model DM1). `common` holds settings
-that statements share.
+`SECTIONS` maps each section of the paper to the module that checks it.
 """
 
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Boxes of numbers on which interval arithmetic proves forms (versions of a claim).
-
-A function maps each point of a box to an instance, the input on which the claim is evaluated.
-"""
+"""Boxes of instances (inputs of a claim) on which interval arithmetic proves the claim."""
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +7,6 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """Return n samples, each along its own coordinate axis, and a head with U = (t_1, .., t_n).
-
-    At this instance, the margin of sample i is t_i.
-    """
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}
     return datum | {"U": point.reshape(1, 1, n), "W": jnp.zeros((1, n, n))}
@@ -75,10 +68,7 @@ def scores(point: jax.Array, size: Size) -> Instance:
 
 
 def two_logits(*, slack: float) -> Domain:
-    """Return a box of instances.
-
-    Each instance is the softmax map with two logits, t and 0, and the box is the interval |t| <= 8.
-    """
+    """Return a box of instances: the softmax map with two logits, t and 0, for |t| <= 8."""
     return Domain(
         name="T = 2, logits (t, 0), |t| <= 8",
         chart=lambda point, size: {"v": jnp.append(point, 0.0)},

@@ -25,9 +25,8 @@ from jaxbounds.multihead.tied import per_head, tied_distance, tied_norm, tied_ri
 from jaxbounds.numerics.norms import vector_norm
 
 WIDTH = 2e-9
-"""The relative width of the intervals in which `structured_extremes` encloses each eigenvalue.
-
-A larger width makes the interval of each eigenvalue less exact.
+"""The relative width of the intervals in which `structured_extremes` encloses each eigenvalue. A
+larger width makes the interval less exact.
 """
 COPIES = (1, 3)
 """The number of heads in each of the two groups of equal heads."""

@@ -1,4 +1,4 @@
-"""Settings that several statements share; `on_loss(...)` returns a `Statement` about the loss."""
+"""Settings that several statements share."""
 
 import functools
 from collections.abc import Mapping

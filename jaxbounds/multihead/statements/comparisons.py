@@ -51,7 +51,6 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _keep_candidate(instance: Instance, size: Size) -> Instance:
-    """Clip an instance to S, C, n <= e^40 and H <= e^80, a range without large rounding errors."""
     low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
     high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
@@ -76,12 +75,6 @@ def _no_target(instance: Instance, size: Size) -> Sides:
 
 
 def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Section 5.3's target on DM1 data without noise: T = 10, zeta = 1/10, M = 1, d = 4.
-
-    The tolerance is epsilon = 1/n. The data are two sequences, one of each label. The check uses
-    the explicit constants of Proposition 3 and the factor d sqrt(T) R^5 of (3). The check computes
-    the margins by evaluating the model.
-    """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
     drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}
     drawn = {name: jnp.asarray(value) for name, value in drawn.items()}
@@ -186,11 +179,6 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Compare log C in the display below (12) with the log C that makes (12) an equality.
-
-    The comparison sets S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n) H^{p
-    - 1/2} / C.
-    """
     h, p, n = instance["log_H"], instance["p"], jnp.log(instance["log_n"])
     corrected = log_target_scale(h, p, instance["log_n"])
     return Sides(
@@ -204,8 +192,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Section 5.3 for the display below (12), in the case ||W|| >= ||U||.
 
-    The check accepts an H or n within .002 of an integer, because the computed exp(log 10^12) can
-    differ from 10^12 by up to .0018.
+    An H or n within .002 of an integer counts, because exp(log 10^12) has an error of up to .0018.
     """
     log_S, log_H, log_C, p, log_n = (
         instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")

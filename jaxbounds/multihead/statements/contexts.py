@@ -1,12 +1,10 @@
 """Instances (inputs of statements) from DM1: one sequence, or n sequences with equal S and zeta.
 
-The statements of Section 5 and of Appendices D and E are checked on these instances.
-
-The noise is drawn with independent scales along mu, along nu and outside the patterns' span. A
-noise coordinate is uniform within plus or minus its scale, equal to plus or minus its scale, or
-zero. The constants Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's
-noise allows. The least constants make every bound as strong as possible. The data have M = d - 3
-distractors and two class patterns, so one of the d dimensions is outside the patterns' span.
+The noise has independent scales along mu, along nu and outside the patterns' span. A noise
+coordinate is uniform within plus or minus its scale, equal to plus or minus its scale, or zero. The
+constants Z_mu, Z_nu and Z of Assumption 3 are the least that an instance's noise allows, which
+makes every bound as strong as possible. The data have M = d - 3 distractors, so one of the d
+dimensions is outside the patterns' span.
 """
 
 import functools
@@ -29,11 +27,8 @@ from jaxbounds.numerics.norms import vector_norm
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
-"""The largest noise ratio Z / S^2, .2071, for which sharpening S14 holds; a larger limit allows
-more noise.
-
-S14 is proved for S^4 - 4 S^2 Z - 4 Z^2 > 0, that is, for Z / S^2 < .2071. In the paper, Proposition
-3 requires Z <= S^2 / 8.
+"""The largest noise ratio Z / S^2, .2071, for which sharpening S14 holds: S14 is proved for S^4 - 4
+S^2 Z - 4 Z^2 > 0. A larger limit allows more noise; Proposition 3 requires Z <= S^2 / 8.
 """
 
 
@@ -76,7 +71,6 @@ class Context(Assumption3):
 
 
 def _scales(key: Array, d: int) -> Array:
-    """Draw DM1's noise scales divided by S: along mu_+ and mu_-, along all nu, and elsewhere."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
@@ -114,11 +108,7 @@ def sequences(key: Array, size: Size) -> Instance:
 
 
 def quieter(*, p: float) -> Sampler:
-    """Return a sampler that draws a data set with `sequences` and makes its noise smaller.
-
-    The sampler divides the noise by 20 and multiplies the deviation p of the first phase by the
-    number `p`.
-    """
+    """Return a sampler like `sequences` that divides the noise by 20 and multiplies p by `p`."""
 
     def sample(key: Array, size: Size) -> Instance:
         instance = sequences(key, size)
@@ -169,8 +159,8 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 def quiet_sequence(key: Array, size: Size) -> Instance:
     """Draw a sequence with noise below `keep_quiet`'s limit; draw also log epsilon and `more`.
 
-    The number `more` is S^2 times (Gamma minus the least Gamma that the statement allows). In half
-    of the random draws, the number `more` is zero.
+    `more` is S^2 times (Gamma minus the least Gamma that the statement allows), and is zero in half
+    of the random draws.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)
@@ -247,11 +237,11 @@ def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 on_sequence = functools.partial(
     Statement, sample=sequence, sizes=SIZES, assumptions="DM1, Assumption 3"
 )
-"""The constructor of statements about one sequence, with the arguments that they share."""
+"""Settings of statements about one sequence."""
 on_sequences = functools.partial(
     Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
 )
-"""Arguments that several statements about a data set have in common."""
+"""Settings of statements about a data set."""
 _FEW_STARTS = Budget(samples=128, restarts=4, steps=80)
 searched_sequence = functools.partial(
     Statement,
@@ -262,9 +252,7 @@ searched_sequence = functools.partial(
     assumptions="DM1, Assumption 3",
     budget=_FEW_STARTS,
 )
-"""The constructor `Statement` for inequalities about one sequence, with few starting points of the
-search.
-"""
+"""Settings of inequalities about one sequence, with few starting points of the search."""
 searched_sequences = functools.partial(
     Statement,
     kind="inequality",
@@ -275,8 +263,7 @@ searched_sequences = functools.partial(
     budget=_FEW_STARTS,
 )
 
-"""The constructor `Statement` for inequalities about a data set, with few starting points of the
-search."""
+"""Settings of inequalities about a data set, with few starting points of the search."""
 on_quiet = functools.partial(
     Statement,
     kind="inequality",
@@ -288,6 +275,5 @@ on_quiet = functools.partial(
     "epsilon up to 1.6, and every Gamma that the form allows",
     budget=Budget(samples=256, restarts=4, steps=100),
 )
-"""The constructor `Statement` for the inequalities of Appendix E about a sequence with little
-noise."""
+"""Settings of the inequalities of Appendix E about a sequence with little noise."""
 DRAWS = Budget(samples=256, restarts=0)

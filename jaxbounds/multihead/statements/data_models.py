@@ -21,7 +21,6 @@ def _model(relevant: Any, signal: Any, noise: Any, M: int, T: int) -> SparseCont
 
 @functools.partial(jax.jit, static_argnames=("n", "M", "T"))
 def _longest_tokens(key: Any, n: int, **about: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Compute the largest token norm, the largest noise norm, and the share of relevant tokens."""
     model = _model(**about)
     data, relevant = model.sample_marked(jax.random.wrap_key_data(key), n)
     patterns = model.patterns()

@@ -34,25 +34,21 @@ from jaxbounds.multihead.statements.run_instances import head_count, on_runs, wo
 from jaxbounds.multihead.tied import tied_risk
 
 GRID = 5
-"""The check evaluates the loss at this many points of each segment to estimate the loss's maximum.
-A larger number of points makes the estimate more accurate. A lower estimate on the right side of
-Lemma 8 makes the check stricter than the lemma.
+"""The check estimates the largest loss on a segment from this many points. More points make the
+estimate more accurate. A low estimate makes the check stricter than Lemma 8.
 """
 
 MEASURABLE = 1e5
 """The check skips a step if the claimed decrease of the loss is below this factor times the
-rounding error.
-
-At a step that the check does not skip, the ratio lhs/rhs has a relative rounding error of at most
-1e-4. A larger factor makes the check skip more of the steps.
+rounding error. The ratio lhs/rhs of a checked step then has a relative rounding error of at most
+1e-4. A larger factor skips more steps.
 """
 
 
 def rounding_of_losses(instance: Instance, run: Run) -> Array:
     """Return a bound on the rounding errors of L(theta_k) and of the next step, for every k.
 
-    A margin is a sum over H heads divided by sqrt(H). The computed output of each head has an error
-    of eps times the sum of its terms' absolute values. The outputs of different groups of heads may
+    A margin is a sum over H heads divided by sqrt(H), and the outputs of different heads may
     cancel. The rounding error of the margin is therefore eps times sqrt(H) max_h sum_t |u_t| |x_t|
     and not eps times the margin.
     """
@@ -64,11 +60,6 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Return the run, and for each form (version of the claim) a mask of the steps to check.
-
-    A step is checked if eta <= 1 / rho_k and the claimed decrease of the loss exceeds the rounding
-    error.
-    """
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)
@@ -139,11 +130,6 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 
 @jax.jit
 def _penalties(instance: Instance) -> dict[str, Array]:
-    """Compute max(beta_3(theta), beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
-
-    The printed form (version of the claim) uses the printed beta_3, and the sharpened form uses the
-    sharpened beta_3.
-    """
     run, copies, s = descend(instance), instance["copies"], setting(instance)
     norms, largest, _ = sizes_along(run, copies)
     scaled = distances(run, target_of(instance), copies) ** 2 / jnp.sqrt(s.heads)
@@ -154,7 +140,6 @@ def _penalties(instance: Instance) -> dict[str, Array]:
 
 
 def _segment_maxima(instance: Instance) -> Array:
-    """Compute, for each k, the largest loss at `GRID` points of the segment [theta_k, theta]."""
     run, target = descend(instance), target_of(instance)
     risk = lambda params: tied_risk(params, instance["copies"], training_set(instance))
 
@@ -166,11 +151,7 @@ def _segment_maxima(instance: Instance) -> Array:
 
 
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
-    """Return both sides of equation (70) at the k < K at which their ratio is largest.
-
-    If the distance to theta decreases, the decrease is added to the right side, so that no term is
-    negative.
-    """
+    """Return both sides of (70) at the worst k; a decrease of the distance counts on the right."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     away = distances(run, target_of(instance), instance["copies"]) ** 2
     gone = (away[1:] - away[:-1]) / (2 * step)
@@ -228,7 +209,6 @@ def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _conditions_of_77(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of (77): Lemma 10's hypotheses, and conditions (73) and (74)."""
     return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
 

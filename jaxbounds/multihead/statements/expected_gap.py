@@ -35,10 +35,6 @@ SHARP = "sharpened S2, S6, S9, S10"
 
 
 def _phases(key: jax.Array, size: Size) -> Instance:
-    """Draw the samples of both phases, and fresh samples, from one population.
-
-    The gradients of Phi at theta = 0 separate the population with a positive margin.
-    """
     keys = jax.random.split(key, 3)
     names = {"first": size["n1"], "second": size["n"], "fresh": size["n"]}
     return {name: REALIZABLE.sample(k, n) for k, (name, n) in zip(keys, names.items())}
@@ -48,10 +44,6 @@ def _phases(key: jax.Array, size: Size) -> Instance:
 def _gap(
     K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data
 ) -> tuple[Array, Array]:
-    """Return the generalization gap and the loss on fresh data.
-
-    The gap is L(theta_K) on fresh data minus the training loss.
-    """
     copies = jnp.full(2, heads / 2)
 
     def advance(params: Params, _: None) -> tuple[Params, None]:
@@ -97,10 +89,6 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 @functools.lru_cache
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
-    """Return the head count, step size and bound of each form (version of the claim).
-
-    The head count, the step size and the bound are the same for all training sets.
-    """
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {
         name: corollary5_gap(good, 1.0, K, n, **at, corrected=name == "corrected")
@@ -193,10 +181,6 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the numbers of samples and heads from `smallest_counts` are the least possible.
-
-    A smaller number means one sample less, or two heads less.
-    """
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

@@ -42,8 +42,7 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
-"""The numbers n1 of first-phase samples, at which the check measures how fast ||p|| falls with
-n1."""
+"""The numbers n1 of first-phase samples at which the check measures how fast ||p|| falls."""
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -74,7 +73,6 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that each step size alpha_h of the first phase is +1 or -1."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 
@@ -126,11 +124,6 @@ LEMMA_16 = on_sequences(
 
 
 def _four_sequences(size: Size) -> Instance:
-    """Return instances: probability distributions on four sequences, two of each label.
-
-    In these sequences, the noise of the irrelevant token is plus or minus S/10, along one axis or
-    along all axes.
-    """
     signs = 0.1 * np.array([1, -1, 1, -1])[:, None, None]
     along = [signs * np.broadcast_to(axes, (4, 2, 4)) for axes in (np.ones(4), *np.eye(4))]
     laws = [by_hand([[True, False]] * 4, y=[1, 1, -1, -1], z=noise) for noise in along]
@@ -139,10 +132,6 @@ def _four_sequences(size: Size) -> Instance:
 
 @functools.cache
 def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all data sets of `count` sequences out of four, with their probabilities.
-
-    A data set is given by four counts, one for each of the four sequences.
-    """
     three = np.indices((count + 1,) * 3).reshape(3, -1).T
     three = three[np.sum(three, axis=1) <= count]
     often = np.column_stack([three, count - np.sum(three, axis=1)]).astype(float)
@@ -155,10 +144,6 @@ def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _root_mean_squares(
     instance: Instance, weights: Array, probability: ArrayLike
 ) -> dict[str, Array]:
-    """Compute the root mean square distance of u1 from the printed centre and from the true centre.
-
-    The root mean square is taken over the data sets, weighted by their probabilities.
-    """
     c = unfold(instance)
 
     def away(weights: Array) -> dict[str, Array]:

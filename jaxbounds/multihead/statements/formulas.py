@@ -35,7 +35,6 @@ VECTORS = {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}
 
 
 def _potential(point: Array, tokens: Array) -> Array:
-    """Return K(a) = log sum_s exp(x_s . a)."""
     return jax.nn.logsumexp(tokens @ point)
 
 

@@ -58,10 +58,6 @@ ALMOST_NOTHING = (
 
 
 def _worst_sample(instance: Instance) -> tuple[Array, Array]:
-    """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) for the worst sample i.
-
-    The worst sample i has the largest ratio of the first to the second number.
-    """
     full, copies = descend(instance), instance["copies"]
     apart = deviations(full, leave_one_out(instance), copies)[:, instance["K"]]
     alone = jax.vmap(sample_losses, in_axes=(0, None, None))(
@@ -131,12 +127,6 @@ LEMMA_11 = on_runs(
 
 
 def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
-    """Compare the generalization gap at theta_K with bounds on the gap.
-
-    The generalization gap is the loss on fresh data minus the training loss. The control, a
-    deliberately false variant, claims that the generalization gap is not positive. The loss on
-    fresh data is a trivial bound on the gap, because the training loss is positive.
-    """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)
     fresh = tied_risk(last, instance["copies"], {"X": instance["X_test"], "y": instance["y_test"]})
@@ -152,7 +142,6 @@ def _lemma3(instance: Instance, size: Size) -> Sides:
 
 @jax.jit
 def _visited(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that all iterates stay in the set where G is a Lipschitz constant of the losses."""
     s, copies = setting(instance), instance["copies"]
 
     def furthest(run: Run) -> Array:

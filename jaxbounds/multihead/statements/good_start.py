@@ -51,14 +51,12 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 MOST_HEADS = 12
-"""The largest H for which the check computes the distribution of sum_h alpha_h exactly.
-
-A larger `MOST_HEADS` takes more time.
+"""The largest H at which the check computes the exact distribution of sum_h alpha_h. A larger
+number takes more time.
 """
 
 
 def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
-    """Return |sum_h alpha_h| and its probability if k <= MOST_HEADS of the signs alpha_h are +1."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     logs = gammaln(heads + 1.0) - gammaln(k + 1.0) - gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
     probability = jnp.where(k <= heads, jnp.exp(logs - heads * jnp.log(2.0)), 0.0)
@@ -66,7 +64,6 @@ def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
 
 
 def _interval_sum_tail(heads: Array, least: Array) -> Array:
-    """Compute P(|sum_h alpha_h| > least) for alpha_h uniform on [-1, 1] (Irwin-Hall law)."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     left = jnp.maximum((heads - least) / 2 - k, 0.0)
     logs = gammaln(k + 1.0) + gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
@@ -97,10 +94,6 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
 
 
 def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check the hypotheses of Fact 2 for random signs: B = 1 and mu = 0.
-
-    The check lists all 2^H equally likely vectors of signs.
-    """
     heads, plus = (jnp.asarray(instance[name]).astype(float) for name in ("H", "plus"))
     count = int(instance["H"])
     signs = np.asarray(list(itertools.product((-1.0, 1.0), repeat=count)))
@@ -227,8 +220,6 @@ PROPOSITION_2_P1 = searched_sequence(
 
 
 def _with_long_deviation(sampler: Sampler) -> Sampler:
-    """Return a sampler of sequences whose deviation p is multiplied by up to e^9."""
-
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, scale_key = jax.random.split(key)
         instance = sampler(data_key, size)
@@ -239,10 +230,6 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that instances of the search may violate.
-
-    In every sequence, the number of relevant tokens is the same, at least one and less than T.
-    """
     counts = jnp.sum(instance["relevant"].reshape(-1, size["T"]), axis=1)
     proper = (counts[0] > 0) & (counts[0] < size["T"])
     return {
@@ -257,11 +244,6 @@ def _model_size(instance: Instance, size: Size) -> Sides:
     sums, probability = _sign_sum_law(heads)
 
     def largest(start: Array) -> Array:
-        """Return the largest |<U, phi(0) X>| over the sequences, for a head with alpha = 1.
-
-        The model's largest output |Phi| over the sequences is this function's value times |sum_h
-        alpha_h| / sqrt(H).
-        """
         return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
 
     at_half, at_true = (largest(f(c.classifier, c.zeta)) for f in (printed_centre, centre))
@@ -286,7 +268,6 @@ def _model_size(instance: Instance, size: Size) -> Sides:
 
 
 def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that the first-phase data contain a sample of each label."""
     c = unfold(instance)
     pairs = jnp.asarray([[0, 2], [1, 2]])
     first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}
@@ -423,7 +404,6 @@ PROPOSITION_2_P2 = on_signs(
 
 
 def _balanced(instance: Instance, size: Size) -> Sides:
-    """Compute Phi(theta^(1)) for two heads, with opposite signs alpha and with equal signs."""
     c, signs = unfold(instance), balanced_signs(2)
     row = centre(c.classifier, c.zeta) + instance["p"]
     output = lambda signs: model_output(equal_rows(row, signs, c.T), c.X)

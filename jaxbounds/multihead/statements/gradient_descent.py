@@ -41,7 +41,7 @@ from jaxbounds.multihead.tied import tied_distance, tied_risk
 
 LARGEST, MEAN = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 THREE = {"printed": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""A dictionary from each version (form) of Theorem 3 to the constants that it uses."""
+"""A dictionary from each version of Theorem 3 to the constants that it uses."""
 
 
 def _theorem3(instance: Instance, size: Size) -> Sides:
@@ -79,10 +79,6 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """Return two forms (versions of the claim), which bound the loss and ||theta_K - theta_0||.
-
-    The given `constants` appear in the conditions of both forms on H and eta.
-    """
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
     distance = Form(name=f"{name}, distance", cites=cites, hypotheses=kept, note=moved)
@@ -295,9 +291,8 @@ COROLLARY_3 = on_runs(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""A dictionary from each form of the least number of heads to constants, of (74) or sharpened.
-
-The paper states no formula for the least number of heads.
+"""A dictionary from each version of the least number of heads, (74) or sharpened, to its constants.
+The paper states no formula for this number.
 """
 
 

@@ -1,7 +1,6 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders of growth in K, n, S and R.
 
-The number of steps K goes up to 10^300, where log K is 690. For K near 10^300, a power of log K and
-a power of K are clearly different.
+K goes up to 10^300, where a power of log K = 690 and a power of K clearly differ.
 """
 
 import functools
@@ -24,8 +23,7 @@ on_orders = functools.partial(
     sizes=({"C": 1},),
     budget=Budget(samples=1, restarts=0, steps=0, batch=1),
 )
-"""The settings of statements about a quantity's growth in one variable; other constants are
-fixed."""
+"""Settings of statements about a quantity's growth in one variable."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 for P = 0: no noise, T = 2, M = 1, S = 1."""
@@ -33,15 +31,10 @@ DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 
 @jax.jit
 def _section_5_1(failure: Real) -> tuple[Real, ...]:
-    """Return B_Phi, gamma* and R of the population `DATA`."""
     return model_bound(DATA, 0.0, failure), gamma_star(DATA, 0.0), DATA.R
 
 
 def _polylogarithmic(instance: Instance, size: Size) -> Sides:
-    """Compute the printed quantities of Corollary 5 at its least H and largest eta.
-
-    This comparison has B_2 = B_Phi = gamma = R = 1 and n = K.
-    """
     K, shape = float(instance["K"]), {"T": 3, "d": 2}
     log = math.log(K)
     good = GoodInitialisation(1.0, 1.0, 1.0)
@@ -138,11 +131,6 @@ POLYLOGARITHMIC = on_orders(
 
 
 def _large_signal(instance: Instance, size: Size) -> Sides:
-    """Compare gamma_lin and P with their claimed orders in the signal S, for Z = Z_mu = Z_nu = S.
-
-    The comparison of orders uses T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The
-    constant of equation (6) is C = 1 / sqrt(2).
-    """
     S, d = instance["S"], 4
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     P = deviation_bound_dimension(S, S, d, S**2 * d, 0.1)

@@ -16,7 +16,6 @@ _NORMS = "Section 2, Notation: 'the induced matrix norm ||A||_{p,q} = max_{||v||
 
 
 def _induced(i: Instance, size: Size) -> Sides:
-    """Compare each norm ||A||_{p,q} with ||A v||_q at the unit vector v that attains the norm."""
     A = i["A"]
     rows, vertices = vector_norm(A), jnp.eye(A.shape[1])
     row = A[jnp.argmax(rows)]
@@ -66,7 +65,6 @@ INDUCED = Statement(
 
 
 def _variance(i: Instance, size: Size) -> Sides:
-    """Compute E Phi^2 exactly, as a mean over all U_h with entries +1 and -1."""
     H, T, d = size["H"], size["T"], size["d"]
     signs = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=H * T * d)))
     outputs = jax.vmap(lambda s: model_output({"U": s.reshape(H, T, d), "W": i["W"]}, i["X"]))(

@@ -23,9 +23,8 @@ if TYPE_CHECKING:  # slow to import
     import optax
 
 STEPS = 100
-"""The number of steps of the training runs whose iterates serve as instances of the statements.
-
-A larger number of steps takes more time.
+"""The number of steps of the training runs whose iterates serve as instances. A larger number takes
+more time.
 """
 
 TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))
@@ -40,7 +39,6 @@ def _log_uniform(key: jax.Array, low: float, high: float) -> Array:
 
 
 def _tokens(key: jax.Array, shape: tuple[int, ...]) -> Array:
-    """Draw tokens in a ball of random radius R in [1, 3]; many tokens lie on its boundary."""
     direction_key, radius_key = jax.random.split(key)
     radius = jax.random.uniform(radius_key, (), minval=1.0, maxval=3.0)
     normal = 2 * jax.random.normal(direction_key, shape)
@@ -48,7 +46,6 @@ def _tokens(key: jax.Array, shape: tuple[int, ...]) -> Array:
 
 
 def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
-    """Draw U and W of one head at independent scales from e^-4 to e^3."""
     shape = (T + d + 1, d)
     normal = jax.random.normal(key, shape)
     scales = jnp.exp(7 * ndtr(normal[-1, :2]) - 4)
@@ -134,7 +131,6 @@ def loss_extremal(key: jax.Array, size: Size) -> Instance:
 def _trained(
     key: jax.Array, size: Size, data: Data, rule: "optax.GradientTransformation"
 ) -> Instance:
-    """Return an iterate (early or late) of a training run, from zero or from a random start."""
     start_key, scale_key, zero_key, time_key = jax.random.split(key, 4)
     heads, T, d = size["H"], size["T"], size["d"]
     scale = _log_uniform(scale_key, -3.0, 1.0) * jax.random.bernoulli(zero_key).astype(float)
@@ -174,11 +170,6 @@ POPULATIONS: dict[str, Callable[[jax.Array, Size], Data]] = {"DM1": _dm1, "DM2":
 
 
 def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:
-    """Return a sampler of iterates of the training rule `rule` on `population`.
-
-    The step sizes of these training runs are between e^low and e^high.
-    """
-
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, rate_key, run_key = jax.random.split(key, 3)
         rate = _log_uniform(rate_key, low, high)

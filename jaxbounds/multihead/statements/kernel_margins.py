@@ -1,9 +1,7 @@
 """Definition 1 (P3) and Section 7: this library's solvers for the best NTK and global margins.
 
-Section 7 asks questions about the best NTK and global margins, but the paper does not compute these
-margins. This module's statements check the solvers with which the library computes the margins.
-Each check compares a solver's result with differentiation, with a search over all faces of a convex
-hull, or with a known maximum.
+The paper does not compute these margins. Each check compares a solver's result with
+differentiation, with a search over all faces of a convex hull, or with a known maximum.
 """
 
 from itertools import combinations
@@ -30,7 +28,6 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _heads(size: Size) -> Instance:
-    """Return sixteen random networks and data sets, and weights q in the simplex."""
     rng = np.random.default_rng(0)
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     shapes = {"U": (H, T, d), "W": (H, d, d), "X": (n, T, d)}
@@ -84,10 +81,6 @@ KERNEL = Statement(
 
 
 def _gradients(size: Size) -> Instance:
-    """Return twelve sets of n gradients; each gradient is multiplied by its sample's label.
-
-    All gradients of a set contain one common vector, which makes the margins large.
-    """
     rng = np.random.default_rng(0)
     common = rng.normal(size=(12, 1, size["p"]))
     return {"gradients": common + rng.normal(size=(12, size["n"], size["p"]))}

@@ -52,8 +52,8 @@ on_margins = functools.partial(
     "large margins",
     budget=Budget(samples=128, restarts=4, steps=100),
 )
-"""The settings of statements that bound the loss by the margins. The settings have n = 3, because
-at n = 1 a sum and a mean of losses do not differ.
+"""Settings of statements that bound the loss by the margins, at n = 3: for n = 1, a sum and a mean
+of losses do not differ.
 """
 
 
@@ -66,11 +66,10 @@ BY_SIZE = (
         "||theta||_{2,inf}.",
     ),
 )
-"""The forms (versions) of Corollary 1 and of Lemma 6 that the statements check."""
+"""The versions of Corollary 1 and of Lemma 6 that the statements check."""
 
 
 def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
-    """Compute L, and by automatic differentiation the means of |l'| and |l''| over the data."""
     margin = margins(params_of(instance), training_set(instance))
     slope, curvature = jnp.abs(loss_slope(margin)), jnp.abs(loss_curvature(margin))
     return jnp.mean(logistic(margin)), jnp.mean(slope), jnp.mean(curvature)
@@ -260,7 +259,6 @@ def convexity_sides(
 
 
 def _alone(instance: Instance) -> tuple[Params, Array, Array, Array]:
-    """Return one head of each group, the largest token norm R, and the loss L."""
     params = params_of(instance)
     loss = empirical_risk(params, training_set(instance))
     return params, jnp.ones(params["U"].shape[0]), token_radius(instance), loss

@@ -128,11 +128,6 @@ CONSTANTS = Statement(
 
 
 def _main_text_run(key: jax.Array, size: Size) -> Instance:
-    """Draw a run of gradient descent from theta_0 = 0, with H and eta that Theorem 1 allows.
-
-    In Theorem 1's comparison parameters theta, one head has norm 1. All other heads of theta are
-    equal multiples of the class direction.
-    """
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))
     data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])

@@ -38,14 +38,12 @@ def _valid_setting(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _setting_of(instance: Instance) -> Assumption3:
-    """Return the constants of Assumption 3; `noise` is Z_mu / S^2 = Z_nu / S^2."""
     S, named = jnp.exp(instance["log_S"]), {name: instance[name] for name in ("zeta", "T", "M")}
     noise = jnp.abs(instance["noise"]) * S**2
     return Assumption3(S=S, Z_mu=noise, Z_nu=noise, Z=0.0, **named)
 
 
 def _ordering(instance: Instance, size: Size) -> Sides:
-    """Compare gamma_lin, gamma* and gamma_attn at P = 0 (so p = 0), where gamma* is largest."""
     dm1 = _setting_of(instance)
     S = dm1.S
     linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
@@ -62,7 +60,6 @@ def _ordering(instance: Instance, size: Size) -> Sides:
 
 
 def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the assumptions under which Sections 5.1 and 5.3 compare the margins."""
     S, noise = jnp.exp(instance["log_S"]), instance["noise"]
     count = instance["zeta"] * instance["T"]
     return {
@@ -81,11 +78,6 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check the order conditions of Section 5.1, and that gamma* > gamma_attn at a finite n1.
-
-    The number of first-phase samples is n1 = 10^12. The largest allowed norm P of the deviation p
-    is the bound (6). The data have no noise (Z = 0), as in the function `_ordering`.
-    """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
     return {
@@ -165,10 +157,6 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Draw the constants of Assumption 3, and a second sparsity `less` that is at most zeta.
-
-    Half of the draws have no noise, and in a quarter of the draws `less` equals zeta.
-    """
     setting_key, key = jax.random.split(key)
     setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
     share = jnp.where(values[1] < 0.25, 1.0, 0.05 + 0.95 * values[0])
@@ -177,10 +165,6 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Compare differences of gamma_lin, gamma* and gamma_attn at the sparsities zeta and `less`.
-
-    The margins are for a first phase without deviation (P = 0).
-    """
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
     linear, star, full = zip(
@@ -212,7 +196,6 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check `_regime`'s assumptions and gamma_lin <= gamma* <= gamma_attn at two sparsities."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

@@ -28,7 +28,6 @@ def _oracle(size: Size) -> Instance:
 
 
 def _relevant_tokens(instance: Instance, size: Size) -> Sides:
-    """Compare the minimum of y <u_t, mu_y> over labels y and rows t: for U, and for scaled U*."""
     U, patterns = instance["U"], instance["S"] * jnp.eye(2, size["d"])
     labels = jnp.asarray([1.0, -1.0])
     worst = lambda projection: jnp.min(projection @ patterns.T * labels[None, :])
@@ -78,7 +77,6 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
     gradient = slope(start["U"], start["W"], c.X)
 
     def term(along: Array, centred: Array) -> Array:
-        """Compute sum_t x_t v^T X^T C X for the vector v = `along` and the matrix C = `centred`."""
         return jnp.outer(jnp.sum(c.X, axis=0), along @ c.X.T @ centred @ c.X)
 
     def display(centred: Array) -> Array:

@@ -28,10 +28,6 @@ NOTHING = ANTIPODAL + ", U = W = 0"
 
 
 def _zero_heads(size: Size) -> Instance:
-    """Return two instances with U = W = 0.
-
-    In one, all tokens are identical; in the other, the tokens are +-2 e_1.
-    """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     signs = np.stack([np.ones(T), (-1.0) ** np.arange(T)])[:, None, :, None]
     tokens = np.broadcast_to(2 * signs * np.eye(1, d), (2, n, T, d))
@@ -47,20 +43,17 @@ def _symmetric_norm(matrix: Array) -> Array:
 
 
 def _hessian_norm(instance: Instance) -> Array:
-    """Compute ||Hess Phi|| of one head."""
     alone = {name: leaf[None] for name, leaf in params_of(instance).items()}
     return _symmetric_norm(network_hessian(alone, instance["X"]))
 
 
 def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
-    """Compute ||grad_U Phi||_F, ||grad_W Phi||_F and ||grad Phi||."""
     slope = jax.grad(one_head, argnums=(0, 1))(instance["U"], instance["W"], instance["X"])
     outer, inner = frobenius_norm(slope[0]), frobenius_norm(slope[1])
     return outer, inner, jnp.sqrt(outer**2 + inner**2)
 
 
 def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
-    """Return two versions of a bound on the gradient: the printed version and sharpening S2."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
     return Form(name="printed", cites=cites, equality=NO_U), sharp
 
@@ -153,11 +146,7 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Return the hypothesis that sharpening S11's bound exceeds the rounding errors of the Hessian.
-
-    If the covariances are zero, the computed bound of sharpening S11 consists of rounding errors.
-    The hypothesis takes 1e-8 times sharpening S5's bound as the Hessian's rounding error.
-    """
+    """Check that S11's bound exceeds 1e-8 times S5's bound, the Hessian's rounding error."""
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
     scores = bounds.summed_scores(instance["U"], instance["X"])
     scale = bounds.hessian_sharp(token_radius(instance), scores, T=size["T"])

@@ -1,8 +1,8 @@
 """Proposition 7 itself: the distance of a theta of small loss from a good start.
 
-For one sequence of one token, the model is linear in U. The least loss within a distance of the
-start is therefore known in closed form. The check can therefore decide whether any theta at all
-satisfies the proposition, and does not only test the proof's theta.
+For one sequence of one token, the model is linear in U, so the least loss within a distance of the
+start has a closed form. The check therefore decides whether any theta at all satisfies the
+proposition.
 """
 
 from typing import NamedTuple
@@ -30,11 +30,6 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:
-    """Draw one sample with one token x, and constants of Proposition 7.
-
-    The constants are `offset` = -Phi(theta_0), `part` (gamma divided by its largest possible
-    value), and log epsilon.
-    """
     token_key, number_key = jax.random.split(key)
     numbers = jax.random.uniform(number_key, (4,))
     x = jax.random.normal(token_key, (size["d"],))
@@ -55,10 +50,6 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """Return one of H equal heads, with W = 0 and U along x.
-
-        Together, the H heads have norm `length`.
-        """
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}
@@ -75,10 +66,6 @@ def _line(instance: Instance, size: Size) -> _Line:
 
 
 def _nearest(instance: Instance, size: Size) -> Sides:
-    """Compute the least loss of any theta within a distance of theta_0.
-
-    The sequence has one token, so the model is linear in U.
-    """
     line, level = _line(instance, size), jnp.exp(instance["log_eps"])
     start = -instance["offset"] / vector_norm(instance["x"])
     heads = jnp.reshape(line.heads, (1,))
@@ -96,7 +83,6 @@ def _nearest(instance: Instance, size: Size) -> Sides:
 
 
 def _keep_good(instance: Instance, size: Size) -> Instance:
-    """Clip an instance to 1 <= ||x|| <= 3, and to the constants that `_one_token_good` allows."""
     length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
     return {
         "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,
@@ -107,11 +93,6 @@ def _keep_good(instance: Instance, size: Size) -> Instance:
 
 
 def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of Definition 1 that an instance may violate.
-
-    The function `_line` builds instances that satisfy all other conditions of Definition 1 and the
-    condition (98).
-    """
     return {
         "R = ||x|| >= 1": vector_norm(instance["x"]) >= 1 - 1e-12,
         "Phi(theta_0) <= 0": instance["offset"] >= 0,
@@ -121,7 +102,6 @@ def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _everything(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check all hypotheses of Proposition 7, computed from theta_0, theta* and the H heads."""
     line, radius = _line(instance, size), vector_norm(instance["x"])
     heads, shape = jnp.reshape(line.heads, (1,)), Size({"T": 1, "d": size["d"]})
     level = jnp.exp(instance["log_eps"])

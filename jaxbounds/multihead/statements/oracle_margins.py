@@ -36,7 +36,6 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _above_linear(c: Context, form: str, margin: Array) -> Sides:
-    """Compare gamma_lin with a measured margin; the false control replaces Z_mu by Z_mu / 2."""
     bound, wrong = (gamma_linear(replace(c, Z_mu=share * c.Z_mu)) for share in (1, 0.5))
     pairs = {form: (bound, margin), "control": (wrong, margin)}
     return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z))
@@ -161,8 +160,6 @@ EQ_110 = on_sequence(
 
 
 def _term_one(which: int) -> Callable[[Instance, Size], Sides]:
-    """Return a function that compares a part of Term I (of two) with the part's lower bound."""
-
     def evaluate(instance: Instance, size: Size) -> Sides:
         c = unfold(instance)
         scores = jnp.sum(relevance_scores(c.X, oracle_weights(c.patterns)), axis=0)

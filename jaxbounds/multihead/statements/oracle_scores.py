@@ -104,12 +104,6 @@ EQ_129 = searched_sequence(
 
 
 def _score_gap(instance: Instance, size: Size) -> Sides:
-    """Compare the scores of one relevant and one irrelevant token with the orders in (8).
-
-    For the gap between the scores, the irrelevant token has the noise vector (-.1, 0, 0). For the
-    orders of growth in (8), this token has the noise vector (.1, .1, .1) / S, so Z_mu = Z_nu = .1
-    at every S.
-    """
     S = instance["S"]
     patterns = S * jnp.eye(3)
     quiet = jnp.stack([patterns[0], patterns[2] + 0.1 / S * jnp.ones(3)])
@@ -182,7 +176,6 @@ EQ_8 = Statement(
 
 
 def _rotated(key: jax.Array, size: Size) -> Instance:
-    """Draw orthogonal patterns of equal norm in random directions."""
     frame_key, signal_key = jax.random.split(key)
     frame, _ = jnp.linalg.qr(jax.random.normal(frame_key, (size["d"], size["d"])))
     signal = jnp.exp(jax.random.uniform(signal_key, (), minval=-1.0, maxval=2.0))

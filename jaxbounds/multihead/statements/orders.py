@@ -118,10 +118,6 @@ THEOREM_1_RHO = as_it_grows(
 
 
 def _gain(instance: Instance, size: Size) -> Sides:
-    """Compare gamma* - gamma_lin with its claimed order in the signal S (Section 5.1).
-
-    This comparison has P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2 and zeta = 1/2.
-    """
     S = instance["S"]
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     gain = gamma_star(dm1, 1.0) - gamma_linear(dm1)
@@ -160,7 +156,6 @@ GAIN = Statement(
 
 
 def _certified_heads(instance: Instance, size: Size) -> Sides:
-    """Compute Corollary 5's H at K = 10, B_2 = B_Phi = 1, T = d, R = sqrt(d), gamma = 1 / d."""
     d, D = size["d"], float(instance["D"])
     gamma, R = 1 / D, math.sqrt(d)
     found = corollary5(GoodInitialisation(1.0, 1.0, gamma), R, 10, T=d, d=d, corrected=False)

@@ -1,10 +1,8 @@
 """Corollary 1 at the sizes of the paper's experiments, along runs like those of Figures 2 to 5.
 
-Automatic differentiation gives the gradient of the module's loss, and `Curvature` gives the extreme
-eigenvalues of its Hessian. The residual that `Curvature` returns proves that some eigenvalue is
-near the measured value. An inertia count (of negative eigenvalues) of the Hessian's closed form
-gives certified intervals for both extreme eigenvalues. The check's error bound is the distance of
-the measured eigenvalue from the ends of the certified interval.
+The Lanczos method on the Hessian of the module's loss gives its extreme eigenvalues. An inertia
+count (of negative eigenvalues) of the Hessian's closed form gives certified intervals for both. The
+check's error bound is the distance of the measured eigenvalue from the ends of the interval.
 """
 
 import functools
@@ -35,27 +33,19 @@ from jaxbounds.numerics.norms import vector_norm
 DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
 """The sizes n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
 LOOKED_AT = (0, 40, 400)
-"""The steps at which the check measures a run: start, middle and end. More measured steps take more
-time."""
+"""The steps of a run at which the check measures: start, middle and end. More steps take more time.
+"""
 MANY, MOST = 10_000, 100_000
-"""The limits on n H; above each limit, the check uses fewer instances and fewer Hessian-vector
-products.
-
-If n H exceeds a limit, the check measures the run from zero only at the start and the other run
-only at the end. Above the limits, the check takes seconds for each instance. Larger limits make the
-check measure more instances with more Hessian-vector products.
+"""The limits on n H above which the check, at seconds an instance, uses fewer instances and fewer
+Hessian-vector products. Larger limits give more measurements.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products: the usual number, and the numbers for n H above `MANY`
-and above `MOST`.
-
-The Lanczos method estimates the extreme eigenvalues more accurately from more products. The
-certified interval of an eigenvalue contains the remaining error of this estimate.
+and above `MOST`. More products make the Lanczos estimates of the extreme eigenvalues more accurate.
 """
 
 
 def _products(size: Size) -> int:
-    """Return the number of Hessian-vector products for an instance of this size."""
     many = size["n"] * size["H"]
     return USUAL if many < MANY else FEW if many < MOST else FEWEST
 
@@ -68,8 +58,6 @@ def copies_of(size: Size) -> tuple[int, int]:
 
 @functools.partial(jax.jit, static_argnames="steps")
 def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> Params:
-    """Run gradient descent on one head of each group of equal heads; return all iterates."""
-
     def advance(params: Params, _: None) -> tuple[Params, Params]:
         slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)
         return jax.tree.map(lambda leaf, g: leaf - step * g, params, slope), params
@@ -147,13 +135,11 @@ def _norm(ends: Extremes) -> Array:
 
 
 def _off_norm(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """Return a bound on the error of the measured largest absolute eigenvalue."""
     outer = jnp.maximum(-bracket.bracket_minimum[0], bracket.bracket_maximum[1])
     return jnp.where(bracket.certified, jnp.abs(outer - _norm(ends)), jnp.inf)
 
 
 def _off_least(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """Return a bound on the error of the measured least eigenvalue."""
     return jnp.where(
         bracket.certified, jnp.max(jnp.abs(bracket.bracket_minimum - ends.minimum)), jnp.inf
     )
@@ -163,7 +149,7 @@ _CITES = {
     "printed": "Corollary 1 {part}, Section 3",
     "printed, Lemma 6": "Lemma 6 {part}, Appendix A.2; the footnote to Corollary 1, Section 3",
 }
-"""The citation of each printed form (version of the claim): its place in the paper."""
+"""The citation of each printed version of the claim: its place in the paper."""
 
 COROLLARY_1 = Statement(
     id="multihead.cor1.sizes",

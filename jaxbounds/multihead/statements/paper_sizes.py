@@ -1,7 +1,7 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). Other statements check the bounds at smaller sizes, with searches and proofs.
+and 5).
 """
 
 import jax
@@ -46,12 +46,10 @@ HEADS = together(
 
 
 def _printed(key: jax.Array, size: Size) -> Instance:
-    """Draw a training run; H and eta satisfy the stability conditions in their printed form."""
     return certified_or_loose(key, size, 2)
 
 
 def _sharpened(key: jax.Array, size: Size) -> Instance:
-    """Draw a training run; H and eta satisfy the stability conditions in their sharpened form."""
     return certified_or_loose(key, size, 3)
 
 
@@ -135,7 +133,6 @@ TOY: dict[str, tuple[str, ...]] = {
     "the theorem is Theorem 3 with other constants": ("multihead.thm1",),
     "the display has an erratum (E8), and the paper means (22)": ("multihead.eq21",),
 }  # fmt: skip
-"""A dictionary from reasons to the ids of the bounds that are measured only at small sizes.
-
-The checked bounds are those of Sections 3, 4 and 6.
+"""A dictionary from reasons to the ids of the bounds of Sections 3, 4 and 6 that are measured only
+at small sizes.
 """

@@ -66,7 +66,6 @@ def _distance(instance: Instance, size: Size) -> Sides:
 
 
 def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Definition 1 and the further hypotheses of Proposition 7 at a given theta* and H."""
     s, T, d = good_start_of(instance), size["T"], size["d"]
     heads = even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
     share, copies = shared(s, heads)
@@ -222,7 +221,6 @@ PROPOSITION_7_REMAINDER = Statement(
 
 
 def _two_phases(key: jax.Array, size: Size) -> Instance:
-    """Draw DM1 samples {"X1", "y1"} for the first phase and {"X", "y"} for the second phase."""
     T, d = size["T"], size["d"]
     model = SparseContext(
         tokens=T, dimension=d, relevant=T // 2, distractors=d - 2, signal=1.2,
@@ -239,7 +237,7 @@ CERTIFICATES = {
     "sharpened S6, S9, S10": "sharpened",
     "sharpened S2, S6, S8, S10": "sharpened S8",
 }
-"""A dictionary from each form (version) of Corollary 5 to the name of the certificate it checks."""
+"""A dictionary from each version of Corollary 5 to the name of the certificate that it checks."""
 
 
 def _certified(instance: Instance, size: Size) -> Sides:

@@ -1,10 +1,8 @@
 """Instances with starts as in Definition 1 and targets as in Proposition 7, and their hypotheses.
 
-The data of an instance come from the data model DM1. The start theta^(1) has H heads with alpha =
-+1 or -1. The heads with alpha = +1 outnumber the heads with alpha = -1 by b sqrt(H), for a drawn
-number b. The direction theta* is that of Lemma 13, and the start's constants include the measured
-margin along theta*. All heads with the same sign of alpha are equal. An instance therefore stores
-only one head of each sign, and H can be as large as the conditions require.
+The data come from the data model DM1. At the start theta^(1), the heads with alpha = +1 outnumber
+the heads with alpha = -1 by b sqrt(H), for a drawn number b. The direction theta* is that of Lemma
+13. An instance stores only one head of each sign, so H can be as large as the conditions require.
 """
 
 import functools
@@ -31,8 +29,7 @@ from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter, unfold
 from jaxbounds.multihead.tied import tied_margins, tied_norm
 
 _quiet = quieter(p=0.1)
-"""A sampler of data sets; the noise is so small that the direction theta* separates each data
-set."""
+"""A sampler of data sets with so little noise that the direction theta* separates each of them."""
 
 
 class Start(NamedTuple):

@@ -45,9 +45,8 @@ from jaxbounds.multihead.statements.segments import PAIRS
 from jaxbounds.multihead.tied import tied_norm
 
 GRID = 5
-"""The check evaluates a function at this many points of each segment to estimate the function's
-maximum. A larger number of points makes the estimate more accurate. The estimate lowers the right
-sides, so the check is stricter than (19) and (20).
+"""The check estimates a function's maximum on a segment from this many points. More points make the
+estimate more accurate. A low estimate makes the check stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
@@ -59,7 +58,6 @@ SHARP_BETAS = "sharpened S2, S6"
 def _curvatures(
     params: Params, copies: Array, radius: Array, size: Size
 ) -> dict[str, tuple[Array, Array]]:
-    """Return the printed and the sharpened (beta_3 / sqrt(H), beta_2) at a parameter vector."""
     norm, largest, squares = head_sizes(params, copies)
     T, d, H = size["T"], size["d"], jnp.sum(copies)
     weak = beta3(norm, radius, T=T, d=d), beta3_sharp(largest, radius, T=T)
@@ -171,7 +169,6 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Return eta beta_1 l_i(theta_k) / n, a bound on the effect of sample i on one step."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 
@@ -196,7 +193,6 @@ def _compared(instance: Instance) -> _Compared:
 
 
 def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array, dict[str, Array]]:
-    """Maximise L^{-i} and the factors of (20) over each segment [theta_k, theta_k^{-i}]."""
     data, copies, radius = training_set(instance), instance["copies"], token_radius(instance)
 
     def at_point(params: Params, keep: Array) -> tuple[Array, dict[str, Array]]:
@@ -218,10 +214,6 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 
 
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
-    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with the bounds `rhs` at the worst k < K and i.
-
-    The worst pair (k, i) is the pair with the largest ratio of the distance to the bound.
-    """
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
     return Sides.pairs({name: worst_step(lhs, side[:, :-1], before) for name, side in rhs.items()})
@@ -278,10 +270,6 @@ def _loss_recursion(instance: Instance, size: Size) -> Sides:
 
 
 def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 1, and the conditions on H and eta from which the paper derives (21).
-
-    These conditions on H and eta come from Theorem 4 and Lemma 11.
-    """
     asked = certified(PRINTED, "(84)")(instance, size)
     return on_data(instance, size) | {
         f"{name} (Lemma 11, Appendix C; Theorem 1)": value for name, value in asked.items()
@@ -289,10 +277,6 @@ def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _scalar(ratio: float) -> Counterexample:
-    """Return scalar logistic regression as an instance of the model.
-
-    Every head is one number, the two samples are equal, and the run has ten steps.
-    """
     instance = {
         "X": [[[1.0]]] * 2,
         "y": [1, 1],

@@ -1,10 +1,9 @@
 """Problems for gradient descent (Section 4), with certified or random head counts and steps.
 
-A head count or step size is certified if it satisfies the conditions of a theorem. The problems
-have the format that `jaxbounds.multihead.runs` describes. For Corollaries 3 and 4, the problems
-also have fresh data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. The
-heads form two groups of equal heads; if the start is zero, all heads are equal at the start. A
-problem's sizes are {"n", "T", "d"}: the numbers of samples, tokens and dimensions.
+The problems have the format that `jaxbounds.multihead.runs` describes, with two groups of equal
+heads. A head count or step size is certified if it satisfies the conditions of a theorem. For
+Corollaries 3 and 4, the problems also have fresh data and `slack`, the factor by which g_0 exceeds
+||theta(eps) - theta_0||.
 """
 
 import functools
@@ -33,10 +32,6 @@ factor would let rounding errors violate the condition on the step."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
-    """Draw data from DM1, multiply all tokens by one factor in [1, 1.5], and flip one label in ten.
-
-    This factor ensures R >= 1.
-    """
     data_key, scale_key, flip_key = jax.random.split(key, 3)
     data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     scale = jax.random.uniform(scale_key, (), minval=1.0, maxval=1.5)
@@ -47,11 +42,9 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
     """Draw the start theta_0 for two groups of heads, a direction to the target, and a flag.
 
-    The target theta lies in the drawn direction from theta_0. If the flag is true, only the first
-    group of heads differs between the target and theta_0. The start is zero or random. A random
-    start has Phi = 0, because the second group has the first group's U with the sign reversed. The
-    direction from theta_0 to the target is the class direction in U, the negative gradient, or
-    random in (U, W).
+    If the flag is true, only the first group of heads differs between the target and theta_0. A
+    random start has Phi = 0, because the second group has the first group's U with the sign
+    reversed.
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -75,11 +68,6 @@ def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Ar
 def _target(
     start: Params, direction: Params, copies: Array, alone: Array, distance: Array
 ) -> Params:
-    """Return the target, in the given direction and at the given distance from theta_0.
-
-    If the drawn flag `alone` is true, only the first group of heads differs between the target and
-    theta_0.
-    """
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
     move = lambda leaf, way: leaf + distance / tied_norm(direction, copies) * way
@@ -87,7 +75,6 @@ def _target(
 
 
 def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Constants) -> Array:
-    """Return the least sqrt(H), printed and sharpened, for training and for stability."""
     kinds = [(c, stable) for stable in (False, True) for c in (descent.PRINTED, sharpened)]
     return jnp.stack([least_root(s, c, spread, stability=stable) for c, stable in kinds])
 
@@ -96,17 +83,11 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     """Draw a run whose H and eta are certified up to rounding, or a loose (not certified) run.
 
     A certified H is the least that the printed or the sharpened constants allow, for training or
-    for stability. The eta of a certified run is at most the largest certified eta. The H of a loose
-    run (a run that is not certified) is log-uniform from 2 to 1e5. A loose run, whose H and eta are
-    not certified, has eta = c / (smoothness bound at the start). The factor c is from 0.1 to 4.
+    for stability; a certified eta is at most the largest that they allow. A loose run has H
+    log-uniform from 2 to 1e5, and eta = c / (smoothness bound at the start) with c from 0.1 to 4.
 
-    Args:
-        key: the random key of the draws.
-        size: the sizes n, T and d of the data.
-        only: a number from 0 to 4 that selects how the run gets H. The numbers 0 (printed) and 1
-            (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the
-            constants for stability. The number 4 selects an H that is not certified. If `only` is
-            None, the function draws a number from 0 to 4 at random.
+    `only` selects how the run gets H: 0 (printed) and 1 (sharpened) for training, 2 (printed) and 3
+    (sharpened) for stability, and 4 for a loose run. None selects one of the five at random.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)
@@ -146,10 +127,9 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 def realizable(key: jax.Array, size: Size) -> Instance:
     """Draw a run from zero on DM1 data with a target theta(1/K) and certified H and eta.
 
-    The number of heads and the step size of the run are those of Corollaries 3 and 4. The number of
-    heads H satisfies (81) for training or (95) for stability, or the sharpened conditions. The
-    function g is g(eps) = g_0(eps) / sqrt(H). There are sixteen times as many fresh sequences
-    {"X_test", "y_test"} as training sequences.
+    H satisfies (81) for training or (95) for stability, or the sharpened conditions, with g(eps) =
+    g_0(eps) / sqrt(H). There are sixteen times as many fresh sequences {"X_test", "y_test"} as
+    training sequences.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])

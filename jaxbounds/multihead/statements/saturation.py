@@ -57,7 +57,6 @@ def _moderate(instance: Instance, size: Size) -> Instance:
 
 
 def _extremes(instance: Instance) -> tuple[Array, Array, Array]:
-    """Return the first L tokens' mask and least score A, and the other tokens' largest score B."""
     r = instance["r"]
     top = jnp.arange(r.shape[0]) < instance["L"]
     return top, jnp.min(jnp.where(top, r, jnp.inf)), jnp.max(jnp.where(top, -jnp.inf, r))
@@ -187,11 +186,6 @@ LEMMA_18 = Statement(
 
 
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
-    """Return three versions of Proposition 3's Gamma by name.
-
-    The versions are the printed Gamma, max(Gamma, 0), and sharpening S14's Gamma, which contains
-    the gap A - B.
-    """
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)
     eighth = replace(c, Z_mu=c.S**2 / 8, Z_nu=c.S**2 / 8)
@@ -205,12 +199,10 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
 
 
 def _above(scale: Real, instance: Instance) -> Real:
-    """Return a factor Gamma >= `scale`; the statements multiply the weights W by this factor."""
     return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
 
 
 def _proposition_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check all hypotheses of Proposition 3 for the measured Gamma, which may be negative."""
     c, eps = unfold(instance), jnp.exp(instance["log_eps"])
     least = 8 * jnp.sqrt(2 * (c.M + 1.0)) / (3 * c.S**2) * jnp.log((1 / c.zeta - 1) / eps)
     used = _above(saturation_scale(c, eps), instance)
@@ -222,7 +214,6 @@ def _proposition_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _section_7(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of Proposition 3 and the condition epsilon < 1 that Section 7 adds."""
     small = {"eps in (0, 1) (Section 7)": instance["log_eps"] < 0}
     return _proposition_3(instance, size) | small
 

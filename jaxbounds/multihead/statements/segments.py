@@ -36,10 +36,8 @@ from jaxbounds.multihead.statements.instances import (
 )
 
 GRID = 17
-"""The number of points of a segment at which the check evaluates functions to find their extremes.
-
-The largest value at the points is at most the true maximum over the segment. A larger number of
-points gives better estimates of the maximum and the minimum.
+"""The number of points of a segment at which the check looks for a function's extremes. More points
+give better estimates; the largest value at the points is at most the true maximum.
 """
 QUASI_CONVEXITY = 4 / 3
 """The factor 4/3 between the sides of Proposition 4; a larger factor gives a weaker bound."""
@@ -84,12 +82,10 @@ def _segment(instance: Instance, size: Size) -> Segment:
 
 
 def _eigenvalues(s: Segment) -> Array:
-    """Return the eigenvalues of Hess L at every point of the segment."""
     return jax.vmap(lambda params: jnp.linalg.eigvalsh(risk_hessian(params, s.data)))(s.points)
 
 
 def _taylor_gap(s: Segment) -> tuple[Array, Array]:
-    """Return L(theta_k) + <grad L(theta_k), theta - theta_k> - L(theta), with an error bound."""
     start, slope = jax.value_and_grad(network_risk)(s.first, s.data)
     end = empirical_risk(s.second, s.data)
     linear = sum(jnp.sum(slope[name] * s.step[name]) for name in s.step)
@@ -110,9 +106,7 @@ on_segments = functools.partial(
 """Shared fields of the statements about the loss on the segment from theta_1 to theta_2."""
 FEW_MOVES = Budget(samples=96, restarts=2, steps=40, batch=32)
 """The search budget (numbers of draws and of starting points) of bounds on eigenvalues along a
-segment.
-
-The gradients of such bounds take long to compile, so the budget is small.
+segment. The budget is small, since the gradients of such bounds take long to compile.
 """
 
 
@@ -131,10 +125,7 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that logits change by at most 4 between adjacent grid points of the segment.
-
-    If logits change by more, the search for the maximum may miss a sudden change.
-    """
+    """Check that logits change by at most 4 between grid points; a sudden change may be missed."""
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}

@@ -153,7 +153,6 @@ LEMMA_13 = searched_sequence(
 
 
 def _with_steps(key: jax.Array, size: Size) -> Instance:
-    """Draw alpha uniform on [-1, 1], and a sequence with so little noise that gamma* > 0."""
     data_key, step_key = jax.random.split(key)
     instance = sequence(data_key, size)
     steps = jax.random.uniform(step_key, (size["H"],), minval=-1.0)
@@ -162,10 +161,6 @@ def _with_steps(key: jax.Array, size: Size) -> Instance:
 
 
 def _steps_alone(key: jax.Array, size: Size) -> Instance:
-    """Draw an instance with `_with_steps`, and set the noise and the deviation p to zero.
-
-    Without noise and with p = 0, gamma* equals the mean of the margin over the random alpha.
-    """
     instance = _with_steps(key, size)
     return {**instance, "z": 0 * instance["z"], "p": 0 * instance["p"]}
 
@@ -261,10 +256,6 @@ def _margin_lemma(instance: Instance, size: Size) -> Sides:
     left = star - margin_loss(c, P, failure, heads)
 
     def signed(row: Array) -> Array:
-        """Compute the margin for alpha = +1 and alpha = -1.
-
-        The direction theta* has the part sign(alpha) W*.
-        """
         (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
         total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
         found = plus * (up + up_inner) + (total - plus) * (down - down_inner)

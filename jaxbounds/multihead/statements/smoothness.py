@@ -14,7 +14,6 @@ SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 
 
 def _following(along: ArrayLike) -> Array:
-    """Return, for each k < STEPS, the larger of the given values at theta_k and theta_{k+1}."""
     values = jnp.asarray(along)
     return jnp.maximum(values[:-1], values[1:])
 

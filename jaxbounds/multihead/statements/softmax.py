@@ -70,7 +70,6 @@ def _softmax_at_zero(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_proof(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses under which Section 5.2 uses phi'(0): T >= 2 logits, all zero."""
     v = jnp.asarray(instance["v"])
     return {
         "v = 0 in R^T (phi'(0), Section 5.2)": jnp.all(v == 0) & (v.shape == (size["T"],)),

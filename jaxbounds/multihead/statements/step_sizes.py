@@ -35,10 +35,6 @@ If a function is linear in |alpha|, its mean over the four midpoints equals its 
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
-    """Compute the mean over alpha of y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
-
-    The first step gives U^(1) = alpha 1_T row^T, where alpha is uniform on the values in `law`.
-    """
     at = jax.vmap(lambda alpha: jnp.sign(alpha) * jnp.min(c.margins_at(alpha * row)[1]))
     return jnp.mean(at(jnp.asarray(law, row.dtype)))
 
@@ -65,7 +61,6 @@ def _brace_positive(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _after_a_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that the first-phase data contain a sample of each label."""
     c, both = unfold(instance), {**instance, "y": jnp.asarray([1, -1])}
     twice = lambda leaf: jnp.stack([leaf, leaf])
     both |= {name: twice(instance[name]) for name in ("relevant", "choice", "z")}

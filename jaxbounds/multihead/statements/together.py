@@ -19,9 +19,8 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""The control, a deliberately false claim, bounds the left side by this fraction of itself.
-
-A larger fraction makes it harder to show that the control is false.
+"""The control, a deliberately false claim, bounds the left side by this fraction of itself. A
+larger fraction makes the control harder to refute.
 """
 
 
@@ -30,11 +29,6 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """Return a form (version of the claim) of a joined statement, for use at a large size.
-
-    The function removes the form's equality cases and boxes for proofs, which are only for smaller
-    sizes.
-    """
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
     return replace(
@@ -48,7 +42,6 @@ def _form(part: Statement, form: Form) -> Form:
 
 
 def _joined(asked: Sequence[Hypotheses], instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Join the conditions of several hypotheses."""
     found: dict[str, ArrayLike] = {}
     for hypotheses in asked:
         found |= hypotheses(instance, size)
@@ -74,24 +67,11 @@ def together(
     horizon: str = "",
     without: tuple[str, ...] = (),
 ) -> Statement:
-    """Return one statement that joins all true forms (versions of a claim) of the given statements.
+    """Return one statement that joins all true versions of the claims of the given statements.
 
-    Args:
-        parts: the statements to join; they have the same kind and evaluate the same kind of
-            instances.
-        id: the id of the new statement.
-        label: the label of the new statement.
-        tex: the formula of the new statement; it may be short, because each joined statement has
-            its own formula.
-        sample: the samplers of instances; every joined statement must be able to evaluate these
-            instances.
-        sizes: the sizes of the instances on which the joined statements are evaluated.
-        budget: the number of drawn instances; the check does not search.
-        source: the citation: the place in the paper, and the experiment of the paper with these
-            sizes.
-        horizon: the name of the size that gives the length of trajectories, as in `Statement`.
-        without: the names of the forms (versions of a claim) to omit from the new statement,
-            because they cannot be decided at these sizes.
+    Each joined statement must be able to evaluate the instances that `sample` draws. `budget` is
+    the number of drawn instances; the check does not search. `without` names the versions of a
+    claim that cannot be decided at these sizes.
     """
     kept = [
         (part, form)

@@ -29,10 +29,6 @@ FORMS = ("printed", "corrected", SHARP)
 
 
 def _unbalanced(key: jax.Array, size: Size) -> Instance:
-    """Draw data with little noise and a signal strength S between 1 and 1.5.
-
-    The heads with alpha = +1 outnumber those with -1 by b sqrt(H), where 6 <= |b| <= 12.
-    """
     data_key, excess_key, sign_key = jax.random.split(key, 3)
     instance = quieter(p=0.1)(data_key, size)
     excess = jax.random.uniform(excess_key, (), minval=6.0, maxval=12.0)
@@ -46,7 +42,6 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
 
 @jax.jit
 def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
-    """Return the start and the arguments of the sharpened Theorem 3, for a target with loss 1/K."""
     start = good_start_of(instance)
     return start, {
         "radius": start.radius,
@@ -61,7 +56,6 @@ def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
 def _certificate(
     start: Start, given: Mapping[str, Any], size: Size, form: str
 ) -> DescentCertificate:
-    """Return the certificate of the least H, by Corollary 5 or by the sharpened Theorem 3."""
     K, shape = size["K"], {"T": size["T"], "d": size["d"]}
     if form != SHARP:
         return corollary5(start.good, start.radius, K, **shape, corrected=form == "corrected")
@@ -71,7 +65,6 @@ def _certificate(
 
 @jax.jit
 def _losses(start: Start, heads: ArrayLike, step: ArrayLike) -> Array:
-    """Compute L(theta_k) for all steps k of a run with `heads` heads (rounded up to even)."""
     copies = shared(start, even(heads))[1]
     risk = lambda params, single: tied_risk(params, copies, start.data, single)
     return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses

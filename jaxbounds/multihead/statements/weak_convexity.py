@@ -75,7 +75,6 @@ def _of_the_model(instance: Instance, size: Size) -> Sides:
 
 
 def _network(weights: Array, x: Array) -> Array:
-    """Compute v . tanh(A x), a two-layer network whose weights are one vector."""
     d = x.shape[0]
     hidden = weights.reshape(-1, d + 1)
     return hidden[:, d] @ jnp.tanh(hidden[:, :d] @ x)
@@ -140,7 +139,6 @@ def _other_loss(instance: Instance, size: Size) -> Sides:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that the loss l exceeds its slope |l'| by more than rounding at every margin."""
     if "weights" in instance:
         found = jax.vmap(_network, in_axes=(None, 0))(instance["weights"], instance["x"])
     else:

@@ -1,4 +1,4 @@
-"""The paper's figures as experiments. Each module defines a config, `run`, `figure` and `claims`.
+"""The paper's figures: one module each, with settings, `run`, `figure` and `claims`.
 
 The default configurations take minutes on two cores; the "published" presets are for a GPU.
 """

@@ -1,12 +1,10 @@
 """Draw a figure of five explicit constructions; three are the paper's, two contradict the paper.
 
-The first three panels test constructions of the paper. The first panel shows the error of the
-attention that retrieves the relevant tokens, and the bound on this error. The second panel shows
-the error of the recurrent network in three variants: exact, biased and rectified. The third panel
-shows the norm of the interpolating network. The fourth and the fifth panel show constructions that
-contradict the paper. The fourth panel shows that two heads suffice for scalar tokens (d = 1),
-although the paper's condition "H >= q" demands q heads. The fifth panel shows that the random-code
-network violates Proposition 8's bound on the operator norm.
+The first three panels show the error of the attention that retrieves the relevant tokens, the error
+of the recurrent network, and the norm of the interpolating network. The fourth panel shows that two
+heads suffice for scalar tokens (d = 1), although the paper's condition "H >= q" demands q heads.
+The fifth panel shows that the random-code network violates Proposition 8's bound on the operator
+norm.
 """
 
 import math
@@ -224,8 +222,7 @@ SETTINGS = default_settings(
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
 )
-"""The experiment decides claims about rates only on grids with at least these lengths N and numbers
-of points."""
+"""The least lengths N and numbers of points at which the experiment decides claims about rates."""
 
 
 def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
@@ -235,7 +232,6 @@ def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _vanishing(name: str) -> Control:
-    """Return a control (change of results): numbers that fall like N^-3 replace a norm."""
     return lambda dataset: dataset.assign({name: dataset.code_N.astype(float) ** -3})
 
 
@@ -249,9 +245,7 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""False results, to test that the claims can fail. In the false results, errors exceed their
-bounds, slopes differ from the claimed slopes, or norms fall.
-"""
+"""Functions that make the results false, to test that the claims can fail."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

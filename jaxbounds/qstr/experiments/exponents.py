@@ -1,7 +1,6 @@
 """Fit the exponent with which the number of samples grows with the prompts' length.
 
-Some runs may be censored (stopped before they learned). The bootstrap computes the confidence
-intervals.
+Some runs may be censored (stopped before they learned).
 """
 
 from typing import NamedTuple
@@ -21,10 +20,6 @@ class Exponent(NamedTuple):
 
     Attributes:
         slope: the maximum-likelihood estimate of the exponent.
-        low: the lower end of the interval, from a bootstrap (2.5% quantile) or from Student's t
-            distribution.
-        high: the upper end of the interval, from a bootstrap (97.5% quantile) or from Student's t
-            distribution.
         censored: the number of runs that did not learn; the fit knows only that each of these runs
             needs more samples than its budget.
     """
@@ -36,11 +31,7 @@ class Exponent(NamedTuple):
 
 
 def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
-    """Fit a line and return its slope, by least squares or the normal (Tobit) likelihood.
-
-    The function uses the likelihood if some y are censored, which means that only lower bounds on
-    these y are known.
-    """
+    """Fit a line and return its slope, by a Tobit likelihood if some y are only lower bounds."""
     design = np.stack([np.ones_like(x), x], axis=1)
     first = np.linalg.lstsq(design, y, rcond=None)[0]
     if known.all():
@@ -118,13 +109,9 @@ def regression_exponent(
 ) -> Exponent:
     """Fit the exponent with which mean numbers of samples grow with the prompts' length.
 
-    The function needs only the mean over runs at each length. The 95% interval uses Student's
-    distribution and the scatter of the means about the line.
-
-    Args:
-        lengths: the prompt length N of each mean; at least three different lengths.
-        means: the mean number of samples at each length, over runs that all reached their
-            threshold.
+    The function needs only the mean over runs at each length; all runs must have reached their
+    threshold. The 95% interval uses Student's distribution and the scatter of the means about the
+    line.
 
     Raises:
         Refused: if there are fewer than three lengths.

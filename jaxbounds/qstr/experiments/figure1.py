@@ -62,11 +62,6 @@ class Figure1:
     beside: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse an empty grid, unordered lengths and unknown architectures.
-
-        Raises:
-            Refused: if a setting is wrong; the message names the setting.
-        """
         refuse_unless_positive(self, "seeds", "draws")
         if not self.architectures:
             raise Refused("architectures=() is empty, expected at least one. Try naming one")
@@ -135,7 +130,6 @@ PRESETS_1B: dict[str, Figure1] = {
 def _jobs(
     config: Figure1, ending: str, key: Array, folder: Place | str | None
 ) -> Iterator[tuple[str, int, int, Array, Checkpoints | None]]:
-    """Yield each (architecture, N, draw) with its random key, and its subfolder if there is one."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
@@ -148,7 +142,6 @@ def _jobs(
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
-    """Train every cell (an architecture at one N) by one protocol; return the measured arrays."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -172,13 +165,11 @@ def run(
 ) -> xr.Dataset:
     """Train every cell (an architecture at one N) of the grid, and return the dataset.
 
-    The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a
-    censored run, which did not learn within its budget. The axis `seed` has an entry for each run
-    of each draw; its coordinate `task` is the number of the draw. The variable `seen` over
-    (architecture, N) counts the samples that each run of the cell drew. All three variables are NaN
-    at a cell that is not part of the grid. If `config.beside` is true, the result has each variable
-    a second time, with the suffix "_honest". Variables with this suffix come from runs whose test
-    prompts follow the law of the training prompts.
+    The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a run
+    that did not learn within its budget. The coordinate `task` is the number of the draw. The
+    variable `seen` over (architecture, N) counts the samples that each run drew. All three
+    variables are NaN outside the grid. If `config.beside` is true, the suffix "_honest" marks
+    variables from runs whose test prompts follow the law of the training prompts.
 
     Args:
         config: the grid of cells (an architecture at one N) and the training protocol.

@@ -1,14 +1,12 @@
 """Decide the paper's conclusions from Figure 1, and compare our means with the published means.
 
 The paper concludes from panel (a) that feedforward and recurrent networks need many samples at
-large N. The paper concludes from panel (b) that recurrent networks come close to Transformers, and
-that they depend on N much less than feedforward networks.
+large N. It concludes from panel (b) that recurrent networks come close to Transformers.
 
-A published mean is the mean over five runs on one task (link and encodings). So the random choice
-of the task affects all five runs in the same way. Runs on one task can decide a claim about ratios
-or exponents of means, and can confirm a published mean. Runs on one task can refute a published
-mean only if the factor between the means is too large to come from the choice of the task. If the
-factor is smaller, a refutation needs runs on several tasks (`draws`).
+A published mean is the mean over five runs on one task (link and encodings), so the random choice
+of the task affects all five runs in the same way. Runs on one task can refute a published mean only
+if the factor between the means is too large to come from the choice of the task. If the factor is
+smaller, a refutation needs runs on several tasks (`draws`).
 """
 
 from collections.abc import Iterator
@@ -54,14 +52,12 @@ larger number leaves more claims undecided.
 """
 
 LINEAR = 0.8
-"""An exponent below this number counts as growth slower than linear.
-
-A larger number accepts faster growth.
+"""An exponent below this number counts as growth slower than linear. A larger number accepts faster
+growth.
 """
 CLOSE = 2.0
-"""Two numbers of samples count as close if they differ by at most this factor.
-
-A larger factor makes more pairs of numbers count as close.
+"""Two numbers of samples are close if they differ by at most this factor. A larger factor makes
+more pairs of numbers close.
 """
 LUCK = 2.0
 """We assume that the random draw of the link and the encodings changes a mean over seeds by less
@@ -100,8 +96,9 @@ def panel_of(dataset: xr.Dataset, /) -> str:
 
 
 FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "lstm": "RNN"}
-"""A dictionary from the beginning of an architecture's name to the word that the claims use for the
-architecture."""
+"""A dictionary from the beginning of an architecture's name to the architecture's name in the
+claims.
+"""
 
 
 def said(name: str, /) -> str:
@@ -139,20 +136,12 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
 
 
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
-    """Return each run's number of samples, and whether any of these numbers is a lower bound.
-
-    For a run that did not learn, the lower bound is the number of samples on which it was trained.
-    """
     part = dataset.sel(architecture=name, N=N)
     known = np.isfinite(part.samples)
     return part.samples.where(known, part.seen), not bool(known.all())
 
 
 def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Finding:
-    """Decide a claim about a ratio of means, such as "> 4" or "< 3.5".
-
-    Censored runs, which did not learn, may leave the claim undecided.
-    """
     (top, open_top), (low, open_low) = _at_least(dataset, *over), _at_least(dataset, *under)
     value, limit = float(top.mean() / low.mean()), float(sign[1:])
     # A censored numerator bounds the ratio from below, a censored denominator from above.
@@ -164,11 +153,6 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Compare our runs' mean number of samples with the mean in the paper's figure.
-
-    The first returned finding decides whether the two means are close. If there are several tasks,
-    a second finding decides whether the random choice of the task explains the difference.
-    """
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -201,7 +185,6 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> It
 
 
 def _honest(dataset: xr.Dataset, name: str, N: int) -> Finding:
-    """Decide whether test prompts that are simple, as in the public code, change the results."""
     renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
         _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
@@ -242,7 +225,6 @@ _RATIOS = {
 
 
 def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None:
-    """Decide whether the Transformer's number of samples grows slower than N at large N."""
     if len(lengths) < 2:
         return None
     *before, last = lengths
@@ -258,7 +240,6 @@ def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None
 
 
 def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
-    """Decide whether a recurrent network needs about as many samples as Transformers at every N."""
     ratios, late = [], False
     for N in lengths:
         (own, own_late), (other, other_late) = (
@@ -274,7 +255,6 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Decide whether RNNs' numbers of samples are nearer to Transformers' than to FFNs'."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)
@@ -286,7 +266,6 @@ def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
 
 
 def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | None:
-    """Decide whether one network's exponent exceeds another's, by disjoint 95% intervals."""
     slopes = exponents(dataset)
     if not {more, less} <= set(slopes):
         return None
@@ -318,8 +297,6 @@ _OF_RNNS = {
     "1b": ("RNN stays close to Transformer", "RNN depends on N much less than FFN"),
 }
 """A dictionary from each panel of Figure 1 to the paper's claims about recurrent networks (RNNs).
-
-A claim is undecided if the grid trains no recurrent network.
 """
 
 
@@ -330,7 +307,6 @@ def _without_rnn(panel: str) -> Iterator[Finding]:
 
 
 def _of(dataset: xr.Dataset, start: str) -> str:
-    """Return the first architecture whose name begins with `start`, or "" if there is none."""
     names = dataset.architecture.values.tolist()
     return next((name for name in names if name.startswith(start)), "")
 

@@ -1,8 +1,4 @@
-"""False results, which test that the claims about Figure 1 can fail.
-
-In the false results, numbers of samples grow like N, two networks exchange their numbers of
-samples, or numbers of samples change by a factor of 50.
-"""
+"""False results, which test that the claims about Figure 1 can fail."""
 
 from collections.abc import Callable
 
@@ -12,9 +8,8 @@ from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control
 
 MANY = 50.0
-"""To make a claim about numbers of samples false, the numbers are multiplied by this factor.
-
-A larger factor makes more claims false.
+"""A false result multiplies numbers of samples by this factor. A larger factor makes more claims
+false.
 """
 
 
@@ -27,11 +22,6 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return a control: results in which one kind of network needs samples proportional to N.
-
-    The check of the figure must reject the paper's conclusion on these made-up results.
-    """
-
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]
         other = dataset.samples.where(~_named(start)(dataset.architecture), first)
@@ -41,8 +31,6 @@ def _linear(start: str) -> Control:
 
 
 def _exchanged(one: str, other: str) -> Control:
-    """Return false results, in which two networks have each other's numbers of samples."""
-
     def control(dataset: xr.Dataset) -> xr.Dataset:
         names = dataset.architecture.values.tolist()
         order = list(range(len(names)))

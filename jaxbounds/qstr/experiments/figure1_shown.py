@@ -32,10 +32,6 @@ def in_words(protocol: Protocol, /) -> str:
 def _cells(
     dataset: xr.Dataset, name: str, ending: str
 ) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
-    """Return the prompt lengths, each run's number of samples, and a mask of unfinished runs.
-
-    An unfinished (censored) run has not learned, so its number of samples is a lower bound.
-    """
     part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
     values, seen = part["samples" + ending].values, part["seen" + ending].values
     late = ~np.isfinite(values)

@@ -1,12 +1,10 @@
 """Figure 2: where the large entries of the trained attention matrix W_Q^T W_K are.
 
 In the paper's construction (A.2), the matrix is alpha I in one de x de block and zero elsewhere.
-The experiment measures two shares of the matrix's sum of squares: in the block of (A.2), and on the
-diagonal of this block. The experiment also measures the margin by which each encoding's score with
-itself exceeds its scores with other encodings. For comparison, the experiment measures the
-diagonal's share in the sum of squares of sum_i omega_i omega_i^T. Under this matrix, as under alpha
-I, each encoding has its largest score with itself. Random encodings are not orthonormal, so sum_i
-omega_i omega_i^T is no multiple of I.
+The experiment measures two shares of the matrix's sum of squares: in this block, and on the block's
+diagonal. The experiment also measures the margin by which each encoding's score with itself exceeds
+its scores with other encodings. For comparison, the experiment measures the diagonal's share of
+sum_i omega_i omega_i^T, under which each encoding also has its largest score with itself.
 """
 
 import contextlib
@@ -92,10 +90,6 @@ SECONDS = 60.0
 def _trained(
     config: Figure2, key: Array, store: Checkpoints | None
 ) -> tuple[online.Run, np.ndarray, int]:
-    """Train all seeds; return the runs, their last test risks, and the number of chunks.
-
-    A chunk is a group of training steps.
-    """
     protocol = config.protocol
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
     chunk = protocol.batch * protocol.check_every
@@ -188,8 +182,7 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""Functions that falsify a result, to test the claims. They set an untrained run's risk, or a small
-share of the weights in the block of (A.2)."""
+"""Functions that make the results false, to test that the claims can fail."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -1,8 +1,7 @@
 """Online training as in the paper's public code: AdamW on fresh prompts, with a fixed test set.
 
-`side_by_side` trains several seeds of one architecture at one length N. A chunk is `check_every`
-training steps, compiled as one `vmap` of a `scan`. After each chunk, the function measures the test
-risks of all seeds.
+`side_by_side` trains several seeds of one architecture at one length N. After each chunk of
+`check_every` training steps, the run measures the test risks of all seeds.
 """
 
 import functools
@@ -66,12 +65,6 @@ class Protocol:
     shared_task: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a protocol with unknown names or unusable numbers.
-
-        Raises:
-            Refused: if `test_on` or the link is unknown, a count or the learning rate is not
-                positive, or a number is not finite.
-        """
         if self.test_on not in ("same", "simple"):
             raise Refused(
                 f"test_on={self.test_on!r} is unknown, expected 'same' or 'simple'. Try"
@@ -157,10 +150,6 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
 
 
 def _mean_over(error: Callable[..., Array], data: tuple[Array, ...], at_once: int = 250) -> Array:
-    """Return the mean of `error(*data)` over all examples, computed in parts of `at_once` examples.
-
-    The computation in parts needs less memory and less time than all examples at once.
-    """
     count = len(data[0])
     whole = count // at_once * at_once
     if whole == 0:

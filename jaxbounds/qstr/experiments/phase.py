@@ -2,8 +2,8 @@
 
 The number of heads is H and the sparsity is q. Prompts have the distribution of the propositions'
 proofs, with scalar tokens (d = 1) and orthonormal encodings. Each head has one W_QK, either free
-("coupled") or block-diagonal in token and position ("decoupled"). Training uses only one position
-of the prompt's second half, because all positions of this half have the same label.
+("coupled") or block-diagonal in token and position ("decoupled"). Training uses one position of the
+prompt's second half, where all labels are equal.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,6 @@ class Phase:
 
 
 def _predict(params: dict, mask: dict, z: Array) -> Array:
-    """Return the last position's prediction with only the heads and weights that `mask` keeps."""
     W = params["W_QK"] * mask["block"]
     logits = jnp.einsum("bd,hde,bje->bhj", z[:, -1], W, z)
     f = jnp.einsum("bhj,bje->bhe", jax.nn.softmax(logits, axis=-1), z)
@@ -98,7 +97,6 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """Return masks of the heads and of the entries of W_QK, for each attention class and H."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0
@@ -111,7 +109,6 @@ def _masks(q: int, config: Phase) -> dict:
 
 
 def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return networks' risks and lower bounds at one sparsity q, with axes (attention class, H)."""
     shape = 2, len(config.heads)
     keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
     train = lambda key, mask: _train(key, mask, q, config)
@@ -164,7 +161,6 @@ larger number accepts worse runs.
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Return false results: training succeeds, but the risk of two heads stays above the bound."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)
@@ -176,8 +172,7 @@ CONTROLS: dict[str, Control] = {
     "no decoupled run": shifted(-0.5, "risk", attention="decoupled"),
     "coupled H = 2 < q": _short_of_the_bound,
 }
-"""False results that the claims must reject: risks of block-diagonal W_QK below the bound, or risks
-of free W_QK above the bound."""
+"""Functions that make the results false, to test that the claims can fail."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

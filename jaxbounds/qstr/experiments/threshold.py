@@ -1,8 +1,7 @@
 """Measure the number of samples until the test risk is below a threshold, as in Figure 1.
 
-After each chunk of training steps, the host reads the test risks of all seeds. The run stops when
-every seed's test risk has been below the threshold, or when the budget of samples is spent. All
-results come from the test risks measured after the chunks.
+A run stops when every seed's test risk has been below the threshold after some chunk of training
+steps, or when the budget of samples is spent.
 """
 
 import contextlib
@@ -62,14 +61,8 @@ def samples_to_threshold(
 ) -> Cell:
     """Train `seeds` runs in parallel until all have learned or the budget is spent.
 
-    Args:
-        name: the name of an architecture (`jaxbounds.qstr.architectures`).
-        N: the number N of tokens in a prompt.
-        protocol: the training protocol: data, network and the criterion of learning.
-        key: the random key of all runs; run i uses the key's i-th split, for any number of runs.
-        seeds: the number of runs, each with its own random seed.
-        store: the storage of the function's progress. If an earlier call stored progress, training
-            continues from there.
+    Run i uses the i-th split of `key`, for any number of runs. If `store` holds progress of an
+    earlier call, training continues from there.
 
     Raises:
         Refused: if the architecture is unknown or unsuitable, N < 2, or the budget is below one

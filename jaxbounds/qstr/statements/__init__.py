@@ -1,9 +1,6 @@
 """The statements of the paper, in the paper's order.
 
-`SECTIONS` is a dictionary from each section of the paper to the module of its statements.
-`errata.toml` lists the paper's errors and the claims that no statement checks. `items` lists every
-numbered item and display. `reference` records the paper's edition and citation, and lists the
-functions that no statement checks.
+`SECTIONS` maps each section of the paper to the module of its statements.
 """
 
 from pathlib import Path

@@ -125,7 +125,6 @@ four words; a longer code has more words.
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """Return ln of the number of points of a packing in R^d, and their smallest distance."""
     if family == MAXIMAL:  # spaced by 1/2; only a lower bound on the points' number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
@@ -138,7 +137,7 @@ def _family(family: int, d: int) -> tuple[float, float]:
 
 
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
-    """Return the two numbers of `_family` (log size and smallest distance) without building points.
+    """Return the log size and the smallest distance of a packing, without building its points.
 
     The shortened Golay code of length d has 2^(d - 12) words, and any two words differ in at least
     8 places.

@@ -26,8 +26,7 @@ DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 def signs(N: int, de: int, /) -> Int[np.ndarray, "N de"]:
     """Return the signs of hypercube encodings of coherence at most 1/2.
 
-    The signs are integers, which the search for counterexamples does not change, so that the
-    encodings stay as they are.
+    The signs are integers, which the search for counterexamples does not change.
     """
     return greedy_signs(np.random.default_rng(20), N, de)
 
@@ -39,11 +38,7 @@ def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
 
 
 def positions(key: Array, size: Size) -> dict[str, Array]:
-    """Draw the positions t of one prompt; return t, and the signs of the positional encodings.
-
-    The function draws no tokens, because each statement that uses the function declares a set of
-    tokens.
-    """
+    """Draw the positions t of one prompt; return t, and the signs of the positional encodings."""
     N = size["N"]
     t = sample_positions(key, (), N, size["q"], simple=bool(size.get("simple")))
     return {"t": t, "signs": jnp.asarray(signs(N, size["de"]))}

@@ -33,7 +33,6 @@ def _inner_product(i: Instance, size: Size) -> Sides:
 
 
 def _on_circles(point: Array, size: Size) -> dict[str, Array]:
-    """Return the two unit vectors in the plane that have the given angles."""
     (a, b), zero = point, 0.0 * point[0]
     return {
         "w": jnp.stack([jnp.cos(a), jnp.sin(a), zero]),
@@ -118,10 +117,6 @@ def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
 
 
 def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
-    """Return two arrays with q slots per token: x_i in all slots, and x_i only where t_il = i.
-
-    A slot is a block of d numbers that holds one relevant token.
-    """
     N, q, d = size["N"], size["q"], size["d"]
     here = i["t"] == jnp.arange(N, dtype=i["t"].dtype)[:, None]
     own = jnp.broadcast_to(i["x"][:, None, :], (N, q, d))

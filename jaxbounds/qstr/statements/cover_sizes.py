@@ -117,14 +117,6 @@ N, DE = 12, 40
 
 
 def _branches(i: Instance, size: Size) -> Sides:
-    """Compare the smallest covers of two families of matrices with Lemma 16's bounds.
-
-    An encoded token consists of the token x with |x| = r_x, and of its encoding. The radius eps of
-    the covers is half of |x|. The first family is Theta = u e_1^T, for |u| <= 1, evaluated at the
-    tokens x of an r_x/2-net of the sphere |x| = r_x. The second family is Theta = e_1 v^T,
-    for |v| <= 1, evaluated at the token x = r_x e_1. The matrices of both families act only on the
-    token x, so the encodings have no effect.
-    """
     d = int(i["d"])
     De = d + 2 * DE
 

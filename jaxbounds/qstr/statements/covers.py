@@ -60,11 +60,6 @@ _GROUPS = "networks and attentions in two groups of near copies, at radii betwee
 
 
 def _groups_case(size: Size) -> Instance:
-    """Return two networks and two attention matrices, each with a near copy.
-
-    A network and its near copy are so close that one ball of a cover contains both; the same holds
-    for matrices.
-    """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
 
@@ -81,7 +76,6 @@ _lipschitz = jax.jit(jax.vmap(lambda a, U: bounds.two_layer_lipschitz(a, U)))
 
 
 def _covers(i: Instance, size: Size) -> Sides:
-    """Compare the exact covering numbers of finite classes with Lemma 13's bound, on one prompt."""
     z, W, U, n, N = i["z"], i["W"], i["U"], _MEMBERS, size["N"]
     radius = np.max(np.linalg.norm(z, axis=1))
     heads = _heads(z, W.reshape(-1, *W.shape[2:]))

@@ -18,7 +18,6 @@ TARGET = 0.5
 
 
 def _decay(i: Instance, size: Size) -> Sides:
-    """Compare how fast two bounds on the generalisation gap of Transformers decrease with n."""
     n, tau = float(i["n"]), 4.0
     f = covers.TransformerClass(m=2, H=1, De=100, r_a=1.4, R_w=1.4, r_QK=10.0, r_z=20.0)
     covering = lambda eps: covers.transformer_log_covering(eps, f)
@@ -72,10 +71,6 @@ DECAY = Statement(
 
 
 def _encoding_dimension(N: int) -> int:
-    """Return the dimension of Rademacher encodings with coherence at most 1/2 (Assumption 3).
-
-    The function returns 16 log N.
-    """
     return math.ceil(16 * math.log(N))
 
 
@@ -164,10 +159,6 @@ LENGTHS = Statement(
 
 
 def _separation(i: Instance, size: Size) -> Sides:
-    """Compare the numbers of samples that Transformers and feedforward networks need.
-
-    Theorem 6 says that feedforward networks have risk at least 1 - n/(Nd) after n samples.
-    """
     N, d, target = int(i["N"]), 10, float(i["target"])
     feedforward = (1 - target) * N * d
     longer = transformer_samples(N << 23, d, 1, "symmetrised", target)

@@ -12,7 +12,6 @@ from jaxbounds.qstr.statements.common import reals, searched
 
 
 def _span(x: Array) -> tuple[Array, Array]:
-    """Return orthonormal rows (then zero rows) that span the flattened prompts, and the rank."""
     return span.span_rows(x.reshape(x.shape[0], -1), tolerance=1e-10)
 
 
@@ -206,11 +205,6 @@ OFF_SPAN = Statement(
 
 
 def _algorithms(i: Instance, size: Size) -> Sides:
-    """Check that the gradient in W lies in the span of the prompts, for a loss that is not square.
-
-    The loss is logistic. After W, the network has several more layers, and its output also depends
-    on the positions t.
-    """
     n, N, d, m = (size[name] for name in ("n", "N", "d", "m"))
     x, y, W = i["x"].reshape(n, N * d), i["y"], i["W"]
     t = jnp.arange(n) % m  # the positions of the n prompts

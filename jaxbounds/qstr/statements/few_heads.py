@@ -32,7 +32,6 @@ from jaxbounds.qstr.transformer import attention
 
 
 def _late_prompts(size: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return prompts as in Proposition 3, with Gauss-Hermite nodes as tokens, and the weights."""
     N, q, d = size["N"], size["q"], size["d"]
     grid, mass = gauss_hermite(q * d, nodes=8 if q * d <= 3 else 3)
     x = jnp.zeros((len(grid), N, d)).at[:, :q].set(grid.reshape(-1, q, d))

@@ -26,10 +26,8 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""The class has the parameters in a ball of this radius; the gradient ascent over a larger radius
-searches a larger class.
-
-The prompts consist of two tokens +-1: N = 2, d = q = 1 and de = 2.
+"""The radius of the ball that contains the parameters of the class. A larger radius gives a larger
+class.
 """
 
 
@@ -50,7 +48,6 @@ def _counts_sample(key: Array, size: Size) -> Instance:
 
 
 def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
-    """Return all weights of the network as a zero vector, and the map from vectors to weights."""
     return ravel_pytree({name: jnp.zeros(one.shape_at(size)) for name, one in WEIGHTS.items()})
 
 
@@ -69,17 +66,12 @@ def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> A
 
 
 def _signs_covering(size: Size) -> LogCovering:
-    """Return a function from eps to a bound on the log covering number of the ball of parameters.
-
-    The prompts have two tokens +-1, with r_z^2 = 1 + d (1 + 1/q) = 3.
-    """
     lipschitz = covers.transformer_lipschitz(RADIUS, H=size["H"], r_z=math.sqrt(3.0))
     of = {"parameters": len(_network(size)[0]), "radius": RADIUS, "lipschitz": lipschitz}
     return lambda eps: covers.ball_log_covering(eps, **of)
 
 
 def _losses(params: Mapping[str, Array], size: Size) -> Array:
-    """Return a Transformer's squared errors, truncated at TAU, at one position of each prompt."""
     z, which, y = (jnp.asarray(v) for v in _all_prompts())
     predicted = predict(params, z, size)[jnp.arange(len(y)), which]
     return jnp.minimum((predicted - y) ** 2, TAU)

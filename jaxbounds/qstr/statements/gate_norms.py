@@ -14,10 +14,6 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _setting(i: Instance) -> tuple[float, float]:
-    """Return the radius r_x of tokens, and the allowed error eps.
-
-    The error eps is the instance's `share` of the largest eps with eps <= r_x and log(R/eps) >= 1.
-    """
     r = float(i["r_x"])
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)
 
@@ -158,10 +154,6 @@ BLOCK_NORMS = on_settings(
 
 
 def _product_norms(i: Instance, size: Size) -> Sides:
-    """Compare the norms of Lemma 22's and Lemma 23's networks with the printed bounds.
-
-    Lemma 22's network computes de products, and Lemma 23's network computes q inner products.
-    """
     q, d, de, knots = size["q"], size["d"], int(i["de"]), int(i["knots"])
     eps = de * product_error(2.0, knots)
     limit = gates.printed_product_norms(de=de, eps=eps)

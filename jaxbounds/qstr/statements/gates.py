@@ -88,7 +88,6 @@ GATE = searched_gates(
 
 
 def _block_grid(size: Size) -> Instance:
-    """Return all inputs of a grid of spacing 1 or 1/2, which contains z = 1/2 and the corners."""
     axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return {"x": points[:, : size["d"]], "w": points[:, size["d"] :]}
@@ -132,7 +131,6 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size: Size) -> Instance:
-    """Return three functions' slopes: two change sign at each knot and midway."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 

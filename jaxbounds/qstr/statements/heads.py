@@ -29,7 +29,6 @@ def _heads_sample(key: Array, size: Size) -> dict[str, Array]:
 
 
 def _blind_heads(key: Array, size: Size) -> Instance:
-    """Draw heads with the same W_QK, whose logits do not depend on the tokens."""
     drawn = _heads_sample(key, size)
     W = jnp.broadcast_to(drawn["W"][:1], drawn["W"].shape)
     return {**drawn, "W": W.at[:, :, : size["d"]].set(0.0)}

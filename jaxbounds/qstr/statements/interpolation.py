@@ -64,7 +64,6 @@ INTERPOLATING_NORM = Statement(
 
 
 def _quantile(i: Instance, size: Size) -> Sides:
-    """Compare n^3 with the 1/6-quantile of the interpolators' squared norms on 200 data sets."""
     n = size["n"]
     norms = jax.vmap(lambda x, y, v: interpolator.interpolate(x @ v, y).squared_norm())(
         i["x"], i["y"], i["v"]

@@ -1,9 +1,8 @@
 """Every numbered item and display of the paper, with the statements that check it.
 
-The value for an item is a text of one of three kinds. The first kind lists the ids of statements
-and errata about the item. The second kind begins with "code:" and names the code that implements
-the item as a definition. The third kind begins with "none:" and explains why no statement checks
-the item.
+The value of an item lists the ids of the statements and errata about the item. Otherwise, the value
+begins with "code:" and names the code of a definition, or with "none:" and explains why no
+statement checks the item.
 """
 
 _WEIGHTS = "code: jaxbounds.qstr.rnn_construction.inner_products"

@@ -14,7 +14,6 @@ from jaxbounds.qstr.statements.common import searched
 
 
 def _prompts(key: Array, size: Size) -> dict[str, Array]:
-    """Draw prompts whose relevant tokens all differ."""
     (key_x, key_t), n, N = jax.random.split(key), size["n"], size["N"]
     return {
         "x": jax.random.normal(key_x, (n, N, size["d"])),
@@ -23,16 +22,12 @@ def _prompts(key: Array, size: Size) -> dict[str, Array]:
 
 
 def _repeated(key: Array, size: Size) -> dict[str, Array]:
-    """Draw prompts, the last of which is a copy of the first.
-
-    The last prompt's label equals the first label, so the last label tells nothing new about u.
-    """
+    """Draw prompts, the last of which copies the first; its label tells nothing new about u."""
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
 def _best(size: Size) -> Instance:
-    """Add the estimate P u of u, computed by a pseudo-inverse, to an instance."""
     key_x, key_u = jax.random.split(jax.random.key(3))
     instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
     x, t, u = map(np.asarray, instance.values())

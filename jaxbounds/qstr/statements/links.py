@@ -15,11 +15,6 @@ RADIUS = 2.0
 
 
 def _cases(size: Size) -> Instance:
-    """Return two points at which the check evaluates the links (label functions g).
-
-    All coordinates of the first point are knots, and all coordinates of the second are midway
-    between knots.
-    """
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))
     middle[:, 0] = RADIUS / size["knots"] / 2

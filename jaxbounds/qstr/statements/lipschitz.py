@@ -32,11 +32,6 @@ def length(tree: Array | Mapping[str, Array] | Sequence[Array]) -> Array:
 
 
 def _aligned_pair(size: Size) -> Instance:
-    """Return instances with equal tokens, and one hidden unit in the direction of the tokens.
-
-    Each instance compares two networks whose readouts differ: by 0.1 in the first instance, and by
-    0.001 in the second.
-    """
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
     case["b"][:, 0] = 1.0
@@ -129,10 +124,6 @@ _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECU
 
 
 def _readouts_apart(size: Size) -> Instance:
-    """Return equal tokens of large norm, and two networks that differ in the readout (a and V).
-
-    All transitions are zero. Each readout has one hidden unit with small weights.
-    """
     case = zeros(_PAIR, size)
     case["z"][..., 0] = 1e3
     for name, weight in (("", 0.01), ("d_", 1e-4)):

@@ -28,7 +28,6 @@ larger value makes the claim stronger.
 
 @functools.partial(jax.jit, static_argnums=1)
 def _training_set(key: Array, size: Size) -> Instance:
-    """Draw n prompts' tokens x_j and labels <u, x_t>, with j and t uniform in [N]."""
     normal, uniform = jax.random.split(key)
     n, d = size["n"], size["d"]
     tokens = jax.random.normal(normal, (2 * n + 2, d))
@@ -40,13 +39,11 @@ def _training_set(key: Array, size: Size) -> Instance:
 
 
 def _minimiser(i: Instance, units: int = 32, rounds: int = 3) -> TwoLayer:
-    """Return the network of least norm that a few rounds of linear programs find."""
     return memorisers.least_variation(i["x"], i["y"], units=units, rounds=rounds).network
 
 
 @functools.partial(jax.jit, static_argnames="depth")
 def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
-    """Return Lemma 38's network along v, and the largest L^2 |U|_F^2 that its norm allows."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
     total = sum(jnp.sum(jnp.asarray(leaf) ** 2) for leaf in jax.tree.leaves(layers))
@@ -55,7 +52,6 @@ def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
 
 
 def _allowed(network: TwoLayer, depth: int) -> float:
-    """Return the largest L^2 |U|_F^2 of any RNN that has the least squared norm of `network`."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
@@ -63,8 +59,7 @@ def _allowed(network: TwoLayer, depth: int) -> float:
 def _in_the_family(network: TwoLayer, i: Instance, width: int, depth: int) -> Array:
     """Return the largest L^2 |U|_F^2 of networks with `width` units and the norm of `network`.
 
-    The norm is the least norm of the given network, padded with zero units. If the network does not
-    pass through the samples, the result is infinite.
+    The result is infinite if the network does not pass through the samples.
     """
     more = width - len(network.a)
     a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)

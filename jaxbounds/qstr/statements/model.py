@@ -167,7 +167,6 @@ ASSUMPTION_1 = common.searched_on_host(
 
 
 def _risks(i: Instance, size: Size) -> Sides:
-    """Compare the risk (2.2) with the mean of (2.3) over all choices of labelled positions."""
     n, N = size["n"], size["N"]
     choices = jnp.stack(jnp.meshgrid(*[jnp.arange(N)] * n, indexing="ij"), axis=-1).reshape(-1, n)
     risk = lambda predicted, j: data.pointwise_risk(predicted, i["y"], j)

@@ -51,7 +51,6 @@ def _sample(key: Array, size: Size) -> Instance:
 
 
 def _mlp(parameters: Mapping[str, Array], *features: Array) -> Array:
-    """Evaluate a `TorchMLP` by a formula in its weights, on the concatenated features."""
     names = range(len(parameters) // 2)
     network = tuple(Layer(parameters[f"W{k}"], parameters[f"b{k}"]) for k in names)
     return evaluate(network, jnp.concatenate(features, axis=-1))
@@ -60,15 +59,10 @@ def _mlp(parameters: Mapping[str, Array], *features: Array) -> Array:
 def _both_ways(
     states: Callable[[str, Array], Sequence[ArrayLike]], z: Array
 ) -> tuple[Array, Array]:
-    """Return, at each position, the states of the forward and the backward recurrence."""
     return jnp.stack(states("forward", z)), jnp.stack(states("backward", z[::-1])[::-1])
 
 
 def _as_in_section_3(p: Mapping[str, Any], z: Array) -> Array:
-    """Evaluate the public code's one-head Transformer as the paper's Transformer.
-
-    The matrix W of the paper's Transformer then contains the value and output maps.
-    """
     De, mlp = z.shape[1], p["mlp"]
     explicit = {
         "W_QK": attention_map({"params": p})[None] / math.sqrt(De),
@@ -81,8 +75,6 @@ def _as_in_section_3(p: Mapping[str, Any], z: Array) -> Array:
 
 
 def _residual(p: Mapping[str, Any], z: Array) -> Array:
-    """Return the predictions of Section 5's RNN; the state at i does not depend on token i."""
-
     def states(side: str, tokens: Array) -> list[Array]:
         found = [jnp.zeros(64)]
         for token in tokens[:-1]:
@@ -93,8 +85,6 @@ def _residual(p: Mapping[str, Any], z: Array) -> Array:
 
 
 def _linear(p: Mapping[str, Any], z: Array) -> Array:
-    """Return the state-space model's predictions from h_i = sum_{j <= i} decay^{i-j} input_j."""
-
     def states(side: str, tokens: Array) -> Sequence[ArrayLike]:
         decay, driven = jax.nn.sigmoid(p[f"{side}_decay"]), _mlp(p[side], tokens)
         return [sum(decay ** (n - k) * driven[k] for k in range(n + 1)) for n in range(len(tokens))]
@@ -103,7 +93,6 @@ def _linear(p: Mapping[str, Any], z: Array) -> Array:
 
 
 def _gated(name: str) -> Callable[[Mapping[str, Any], Array], Array]:
-    """Return a function that evaluates a gated RNN token by token."""
     cell, gates, parts = CELLS[name]
 
     def run(p: Mapping[str, Any], z: Array) -> Array:

@@ -1,10 +1,9 @@
 """Statements that compare the printed orders of growth with bounds from the paper's lemmas.
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
-their constants. The lemmas of the paper's proofs give explicit bounds with every constant. A form
-(one version of a claim) lets one parameter of the problem grow. The form compares the growth of the
-explicit bound with the printed order. If the explicit bound grew faster, the lemmas would not prove
-the printed order. A form evaluates formulas only, and draws no data.
+their constants, but the lemmas of their proofs give explicit bounds. Each check lets one parameter
+of the problem grow, and compares the growth of the explicit bound with the printed order. If the
+explicit bound grew faster, the lemmas would not prove the printed order.
 """
 
 import functools
@@ -20,8 +19,8 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""For each form (version of a claim), the growing parameter is doubled this many times; n grows
-4-fold each time. A larger number takes more time.
+"""Each check doubles its growing parameter this many times; n grows 4-fold each time. A larger
+number takes more time.
 """
 SAMPLES = 2.0**80
 """The number n of prompts at the start, before a parameter is doubled. A larger number makes every
@@ -39,7 +38,6 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a form (claim version) for each growing parameter, with the range of its exponent."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",
@@ -94,8 +92,6 @@ def _coverings(i: Instance, size: Size) -> Sides:
 
 
 def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
-    """Return a function that compares a bound (on complexity or gap) with the printed order."""
-
     def sides(i: Instance, size: Size) -> Sides:
         k, pairs = int(i["k"]), dict[str, Pair]()
         for letter in _OF_UNIFORM:

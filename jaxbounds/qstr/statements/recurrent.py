@@ -49,10 +49,6 @@ PROJECTION = searched(
 
 
 def _accumulate(i: Instance, size: Size) -> Sides:
-    """Compare the final state's error at several N; each step adds an error in [eps/2, eps].
-
-    The check sets eps = 0.01.
-    """
     eps, noise, x, N = 0.01, i["noise"], i["x"], size["N"]
     plain = jnp.abs(jnp.sum(noise))
     step = jnp.where(jnp.arange(N) == 0, x, 0.0 * noise) + noise
@@ -109,11 +105,6 @@ def bounded(A: Array, limit: float) -> Array:
 
 
 def _perturbation(i: Instance, size: Size) -> Sides:
-    """Compare the distance of two RNNs with Lemma 29's bound.
-
-    The first axis of every array of weights selects one of the two networks. The second axis of a
-    transition's weights selects the forward or the backward RNN.
-    """
     z, dh, N = i["z"], size["dh"], size["N"]
     transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]
     step: Callable[..., Array] = lambda A1, A2, B, c, h, token: (
@@ -145,11 +136,6 @@ _PAIR = reals(
 
 
 def _one_unit_case(size: Size) -> Instance:
-    """Return two pairs of RNNs with one active unit.
-
-    In the first pair, the errors of the single steps add up in both directions. In the second pair,
-    the transitions are equal and the readouts differ.
-    """
     case = zeros(_PAIR, size, cases=2)
     case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][..., 0] = 1.0
     case["V"][..., 0, [0, 2]] = 1.0

@@ -37,7 +37,6 @@ REDUNDANCIES = (4, 6, 8, 12, 16)
 
 
 def _least_frobenius(seed: int, N: int) -> float:
-    """Return the least L^2 |U|_F^2 of random-code RNNs over codes of several lengths."""
     found = (machine(seed, N, BITS, r) for r in REDUNDANCIES)
     return min((m.lipschitz * m.frobenius_norm) ** 2 for m in found)
 
@@ -117,7 +116,6 @@ PROPOSITION_8 = cases_on_host(
 
 _LONG = 60
 """The number N of tokens in the prompts for the RNNs that store all bits in a state of few numbers.
-
 A larger N takes more time.
 """
 
@@ -161,9 +159,8 @@ WIDTH = cases_on_host(
 
 
 _SHARE = 0.25
-"""A codeword counts as light if its share of ones is at most this number.
-
-A larger limit counts more codewords as light.
+"""A codeword is light if its share of ones is at most this number. A larger limit makes more
+codewords light.
 """
 
 

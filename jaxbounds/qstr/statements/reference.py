@@ -61,5 +61,4 @@ UNJUDGED = {
     "only presents results": ("architectures.outline",),
     "refuses bad input; its tests say what it raises": ("architectures.refuse_unknown",),
 }
-"""The public functions that no statement checks, grouped by the reason why no statement checks
-them."""
+"""The public functions that no statement checks, grouped by the reason."""

@@ -165,7 +165,6 @@ RETRIEVAL_TAIL = searched(
 
 
 def _inside(i: Instance, size: Size) -> Array:
-    """Return the argument of the logarithm in Lemma 11's formula for alpha."""
     r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
     return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
 

@@ -18,7 +18,6 @@ _ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 
 
 def _pair_case(size: Size) -> Instance:
-    """Return two opposite tokens that have equal attention weights, and a small change of W_QK."""
     case = zeros(_ATTENTIONS, size)
     case["z"][:, ::2, 0], case["z"][:, 1::2, 0] = 2.0, -2.0
     case["moved"][..., 0, 0] = 1e-4

@@ -18,7 +18,6 @@ _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
 def _truncation_cases(size: Size) -> Instance:
-    """Return networks with large or small readout weights, and weights of one or both signs."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
     for tail, scale, low, seed in grid:
@@ -30,10 +29,7 @@ def _truncation_cases(size: Size) -> Instance:
 
 
 def _largest_exceeds(v: float, N: int, d: int) -> float:
-    """Return P(max_j |x_j|^2 > v) for N standard normal tokens.
-
-    The probability is 1 - F^N, where F is the distribution function of chi squared.
-    """
+    """Return P(max_j |x_j|^2 > v) = 1 - F(v)^N, where F is the law of chi squared."""
     return -np.expm1(scipy.special.xlog1py(N, -scipy.special.gammaincc(0.5 * d, 0.5 * v)))
 
 
@@ -46,7 +42,6 @@ def _largest_moment(N: int, d: int) -> float:
 
 @functools.lru_cache
 def _normal_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return quadrature nodes and weights for two normal tokens, and the tokens' prompts."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
     return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))
@@ -56,11 +51,6 @@ _first_predictions = jax.jit(lambda params, z: predict(params, z, _PAIR)[:, 0])
 
 
 def _truncated(i: Instance, size: Size) -> Sides:
-    """Compare truncation errors, moments and tails with their bounds, by quadrature.
-
-    The network has one head, and the prompt has two normal tokens. The moment and the tail of the
-    largest token are computed for a prompt of N tokens.
-    """
     tail, N, d = float(i["tail"]), round(math.exp(i["log_N"])), int(i["d"])
     setting, many = excess.Setting(N=2, d=1, q=1), excess.Setting(N=N, d=d, q=1)
     r_x, params = setting.token_radius(tail), {name: i[name] for name in WEIGHTS}
