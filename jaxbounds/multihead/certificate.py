@@ -59,12 +59,8 @@ def good_initialisation(
 ) -> GoodInitialisation:
     """Measure the constants of Definition 1 for groups of equal heads.
 
-    Args:
-        params: theta^(1), one head for each group.
-        copies: the number of equal heads in each group, shape (G,).
-        data: {"X": (n, T, d), "y": (n,)}.
-        direction: the part of theta* that belongs to one head of each group; over all H heads,
-            theta* has norm sqrt(2).
+    `copies` holds the number of heads in each group, shape (G,). `direction` is the part of theta*
+    that belongs to one head of each group; over all H heads, theta* has norm sqrt(2).
     """
     outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
 

@@ -158,11 +158,8 @@ def held_out_margins(
 ) -> Float[Array, " m"]:
     """Return the NTK margins of theta* on other samples, computed from the kernel alone.
 
-    Args:
-        cross: the result of `ntk_gram(params, X_held_out, X)`.
-        labels: the labels of the samples from which `margin` was computed.
-        held_out: the labels of the other samples.
-        margin: the best margin with its weights q, from `best_ntk_margin`.
+    `cross` is the result of `ntk_gram(params, X_held_out, X)`. The bounds in `margin` come from
+    samples with the labels `labels`; `held_out` are the labels of the other samples.
     """
     kernel: Array = jnp.asarray(cross)
     as_floats = lambda values: jnp.asarray(values).astype(kernel.dtype)

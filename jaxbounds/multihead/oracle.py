@@ -25,8 +25,6 @@ class Assumption3:
         Z_mu: the largest |<z, mu>| of the noise z, over mu = mu_+ and mu_-.
         Z_nu: M times the largest |<z, nu>|.
         Z: the largest norm ||z|| of the noise.
-        T: the number of tokens.
-        M: the number of distractors.
     """
 
     S: Real
@@ -127,11 +125,8 @@ def relevance_formula(
 ) -> Float[Array, "T T"]:
     """Compute the relevance scores under W* by a formula in the noise, equations (108) and (110).
 
-    Args:
-        patterns: the patterns, as orthogonal rows of norm S, the signal strength.
-        relevant: the mask of the relevant tokens R.
-        noise: z_t, the noise of each token; the function ignores the rows of relevant tokens.
-        label: the label y, which selects the pattern mu_y of the relevant tokens.
+    `patterns` are orthogonal rows of norm S, and `relevant` is the mask of the relevant tokens. The
+    function ignores the rows of `noise` that belong to relevant tokens.
     """
     square = jnp.sum(patterns[0] ** 2)
     own = jnp.where(jnp.asarray(label) > 0, patterns[0], patterns[1])

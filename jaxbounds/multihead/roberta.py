@@ -24,15 +24,10 @@ class RobertaShape:
     Attributes:
         vocabulary: the size of the vocabulary, the number of different token ids.
         width: d, the width of the residual stream.
-        layers: the number of layers.
-        heads: H, the number of heads.
         head_width: the number of columns of a head; `width / heads` if the heads divide the width.
-        inner: the width of the feedforward layers.
         positions: the number of rows of the position table; no token uses the first pad + 1 rows.
         types: the number of rows of the table of token types; only the first row is used.
         pad: the id of the token that fills up a sentence; positions are counted from pad + 1.
-        labels: the number of logits of a sentence.
-        eps: the epsilon that the layer norms add to the variance.
         gain: the factor by which the sum over heads is multiplied.
         dropout: the dropout rate in training, on embeddings, attention weights, both branches and
             the classifier.
@@ -150,12 +145,8 @@ class Roberta(nn.Module):
     ) -> Float[Array, "B L"]:
         """Compute the classifier's logits.
 
-        Args:
-            tokens: the token ids of sentences; the classifier reads the first token of each
-                sentence.
-            mask: True at the tokens of a sentence, False at padding; padding does not affect the
-                logits.
-            train: whether dropout is active, drawn from the key named "dropout".
+        `mask` is True at the tokens of a sentence and False at padding, which does not affect the
+        logits. If `train` is set, dropout draws from the key named "dropout".
 
         Raises:
             Refused: if the sentences have more tokens than `shape.length`.

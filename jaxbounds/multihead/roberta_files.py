@@ -231,10 +231,8 @@ def draw_classifier(shape: RobertaShape, key: Array, /) -> dict:
 def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) -> Path:
     """Write a Hugging Face folder that `load_roberta` and transformers can read.
 
-    Args:
-        folder: the folder; it is created if it is missing.
-        shape: a shape with heads * head_width = width and gain 1.
-        params: the parameters with the structure that `init_roberta` returns.
+    The shape must have heads * head_width = width and gain 1. The function creates `folder` if it
+    is missing.
 
     Returns:
         The path of the folder.

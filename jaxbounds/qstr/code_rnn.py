@@ -52,11 +52,9 @@ class CodeRNN(NamedTuple):
     Attributes:
         generator: the generator matrix of the code over the two-element field, with a row for each
             bit.
-        quantiser: the quantiser that rounds the scalars <u, x_j>.
         distance: the smallest distance between two of the RNN's states (unit vectors).
         lipschitz: the Lipschitz constant L of the readout as a function of the states (h->, h<-),
             for states of norm r_h = 1.
-        operator_norm: the operator norm |U|_op of the input matrix U = [I I].
         frobenius_norm: the Frobenius norm |U|_F of the input matrix U = [I I]; this norm grows with
             N.
         width: the dimension d_h = D of a state.

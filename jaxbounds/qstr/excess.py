@@ -182,23 +182,12 @@ def minimiser_risk(
     `truncation_error`. In the bounds named "covered" and "clipped", `truncated_risk` at the
     empirical risk `fitted` replaces `fitted` + `truncated_gap`.
 
-    Args:
-        covering: a function from the scale to the log covering number of the class, on prompts
-            whose tokens lie within the token radius.
-        n: the number of training prompts, with one labelled position each.
-        setting: the data model, with the constants of Assumption 1.
-        largest: the largest |yhat| on prompts whose tokens lie within the token radius.
-        fourth: a bound on (E yhat^4)^{1/4}.
-        fitted: the largest squared error of the best member of the class, on prompts whose tokens
-            lie within the token radius.
-        tail: the number that determines the radii: one token, or one label, exceeds its radius with
-            probability at most exp(-tail) (see `moment_radius`).
-        delta: the allowed probability that the bound on the gap between risk and empirical risk
-            fails.
-        form: the name of the bound: "symmetrised" (the paper's chain of inequalities), "covered"
-            (`truncated_risk`), or "clipped". The bound "clipped" is "covered" for predictions that
-            are clipped to the label radius (first remark after Theorem 4). For clipped predictions,
-            the label radius replaces `largest` and `fourth`.
+    The function `covering` is for prompts whose tokens lie within the token radius; `largest` is
+    the largest |yhat| on these prompts, and `fourth` is a bound on (E yhat^4)^{1/4}. One token or
+    one label exceeds its radius with probability at most exp(-tail) (see `moment_radius`). `delta`
+    is the allowed probability that the bound on the gap between risk and empirical risk fails. The
+    bound "clipped" is "covered" for predictions clipped to the label radius (first remark after
+    Theorem 4); the label radius then replaces `largest` and `fourth`.
 
     Raises:
         Refused: if no bound has the name `form`.
@@ -241,18 +230,10 @@ def transformer_risk(
     number alpha is so large that attention changes the prediction by at most sqrt(eps). Lemma 11's
     network therefore errs by at most sqrt(eps_2nn) + sqrt(eps).
 
-    Args:
-        n: the number of training prompts, with one labelled position each.
-        setting: the data model; its q is also the number of heads.
-        de: the dimension of an encoding, of coherence at most 1/2.
-        m: the width of the two-layer network in Assumption 2.
-        r_a: the norm bound r_a on the outer weights in Assumption 2.
-        r_w: the norm bound r_w on the inner weights and biases in Assumption 2.
-        eps: the squared prediction error that attention may cause.
-        eps_2nn: the squared error of the two-layer network in Assumption 2.
-        delta: the allowed probability that the bound on the gap between risk and empirical risk
-            fails.
-        form: the name of the bound, as in `minimiser_risk`.
+    The encodings have dimension `de` and coherence at most 1/2. `m`, `r_a`, `r_w` and `eps_2nn` are
+    the width, the norm bounds and the squared error of the two-layer network in Assumption 2. `eps`
+    is the squared prediction error that attention may cause. `delta` and `form` are those of
+    `minimiser_risk`.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -278,13 +259,6 @@ class RecurrentClass(NamedTuple):
     """The class of RNNs in Theorem 7, with |vec Theta| <= R for the norm R of Proposition 28's RNN.
 
     The squared norm is R^2 = `constant` + `slope` r_x^2, where r_x is the radius of the tokens.
-
-    Attributes:
-        parameters: the number of parameters of an RNN in the class.
-        constant: the part of R^2 that does not depend on the radius r_x of the tokens.
-        slope: the coefficient of r_x^2 in R^2.
-        depth_y: the number of layers of the readout.
-        depth_h: the number of layers of a transition.
     """
 
     parameters: int

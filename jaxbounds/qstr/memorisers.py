@@ -142,13 +142,9 @@ def least_variation(
     some may be zero. Compute in float64 if there are many points or close points, as for Lemma 38's
     network.
 
-    Args:
-        x: the points through which the network must pass, shape (n, d).
-        y: the values at the points, shape (n,).
-        seed: the seed of the random neurons.
-        units: the number of random neurons that each round draws, and also the largest number of
-            neurons that a round adds.
-        rounds: the number of linear programs that the search solves.
+    `x` has shape (n, d), and `y` has shape (n,). `units` is the number of random neurons that each
+    round draws, and also the largest number of neurons that a round adds. `rounds` is the number of
+    linear programs.
 
     Raises:
         Refused: if x and y are not finite arrays of these shapes, or two points coincide.

@@ -10,13 +10,7 @@ from jaxbounds.ground.exceptions import Refused
 
 
 class RidgeNetwork(NamedTuple):
-    """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1.
-
-    Attributes:
-        a: the outer weights a_i.
-        W: the inner weights w_i, as rows of norm at most 1/R.
-        b: the biases b_i.
-    """
+    """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1."""
 
     a: Float[np.ndarray, "m"]
     W: Float[np.ndarray, "m d"]

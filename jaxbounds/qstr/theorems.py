@@ -65,13 +65,8 @@ def theorem_7(
 ) -> float:
     """Return Theorem 7's bound, `approximation` eps_2NN + sqrt(poly(.., log(nN)) / n).
 
-    Args:
-        n: the number of training prompts, with one labelled position each.
-        N: the number of tokens in a prompt.
-        eps_2nn: the squared error eps_2NN of Assumption 2.
-        approximation: the constant in front of eps_2NN, which the theorem hides.
-        polynomial: the theorem's polynomial as a function of log(nN) alone; its other variables d,
-            q, m_g, 1/eps_2NN, r_a and r_w are fixed.
+    `polynomial` is the theorem's polynomial as a function of log(nN) alone; its other variables d,
+    q, m_g, 1/eps_2NN, r_a and r_w are fixed. `approximation` is the constant in front of eps_2NN.
     """
     return approximation * eps_2nn + math.sqrt(polynomial(math.log(n * N)) / n)
 
@@ -95,18 +90,9 @@ def theorem_10(
     This bound is Theorem 10's, where C_1 is q r_a^2 r_w^2 r_x^2. The minimum min(..) is over r_x^6
     r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
 
-    Args:
-        n: the number of training prompts, with one labelled position each.
-        q: the number of relevant tokens of each position.
-        d: the dimension of a token.
-        m_g: the width of the two-layer network in Assumption 2.
-        r_a: Assumption 2's bound on sqrt(m_g) |a|.
-        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m_g).
-        r_x: the radius r_x = sqrt(3 C_x e d log(nN)), which bounds the norms of all tokens with
-            high probability.
-        eps_2nn: the squared error eps_2NN of Assumption 2.
-        approximation: the constant in front of eps_2NN, which the theorem hides in O.
-        estimation: the factor in front of C_1: the constant and the logarithms that O~ hides.
+    Assumption 2 gives sqrt(m_g) |a| <= r_a and |(W, b)|_F / sqrt(m_g) <= r_w. With high
+    probability, r_x = sqrt(3 C_x e d log(nN)) bounds the norms of all tokens. The other arguments
+    are those of `theorem_4`.
     """
     excess = transformer_excess_rate(n, q=q, d=d, m_g=m_g, r_a=r_a, r_w=r_w, r_x=r_x)
     return approximation * eps_2nn + estimation * excess
@@ -183,12 +169,8 @@ def theorem_7_explicit(
 
     The bound holds with probability 1 - delta - 2 n^-3.
 
-    Args:
-        n: the number of training prompts, with one labelled position each.
-        setting: the data model, with the constants of Assumption 1.
-        f: the class of RNNs, from `recurrent_class`.
-        delta: the allowed probability that the bound on the gap between risk and empirical risk
-            fails.
+    `f` is the class of RNNs, from `recurrent_class`. The other arguments are those of
+    `minimiser_risk`.
     """
     return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
 

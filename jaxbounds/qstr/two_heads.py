@@ -90,13 +90,8 @@ def two_head_weights(
     <direction, w> = 1. For other tokens, the logit is smaller by `selectivity` (1 - <direction,
     w>).
 
-    Args:
-        omega: the positional encodings, unit vectors as rows.
-        direction: the direction v from `separating_direction`.
-        q: the number of relevant tokens.
-        beta: the factor beta of the token x in the logits; the prediction errs by O(beta^2).
-        selectivity: the factor of 1 - <direction, w> in the logits; choose a factor of order
-            log(N / error) / margin.
+    The rows of `omega` are unit vectors, and `direction` is the result of `separating_direction`.
+    The prediction errs by O(beta^2). Choose `selectivity` of order log(N / error) / margin.
     """
     de = omega.shape[1]
     scale = math.sqrt(1.0 / q)

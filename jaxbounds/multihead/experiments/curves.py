@@ -140,15 +140,11 @@ def run_curves(
 ) -> xr.Dataset:
     """Train a network for every panel (optimiser), H and trial, and return the recorded quantities.
 
-    Args:
-        config: the settings of the curves.
-        key: the key of all draws; a trial's data do not depend on H or the panel.
-        draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X",
-            "y"}} and further data for `measure`, in float32.
-        measure: a function from one trial's inputs and the parameters of one head (leading axis 1)
-            to further quantities to record. The run calls it only for the paper's model.
-        folder: the folder in which the run stores its progress.
-        resume: whether to continue the run that `folder` contains; False clears the folder first.
+    `draw` maps a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X", "y"}} and
+    further data for `measure`, in float32. `measure` maps one trial's inputs and the parameters of
+    one head (leading axis 1) to further quantities to record; the run calls it only for the paper's
+    model. A trial's data do not depend on H or the panel. If `resume` is False, the run clears
+    `folder` first.
 
     Returns:
         A data set of the recorded quantities, with the axes (panel, H, trial, step).

@@ -49,13 +49,8 @@ def draw_curves(
 ) -> "matplotlib.figure.Figure":
     """Draw each trial as a thin line, and the mean (for losses: geometric mean) as a thick line.
 
-    Args:
-        dataset: the recorded quantities, from `run_curves`.
-        quantities: the quantities to draw, one for each column; the figure omits quantities that
-            the data set lacks.
-        apart: boolean flags over (panel, H, trial); the thin lines of the flagged trials are
-            dashed.
-        apart_label: the property of the flagged trials, in words.
+    The figure omits quantities that the data set lacks. `apart` holds flags over (panel, H, trial):
+    the thin lines of the flagged trials are dashed, and `apart_label` describes these trials.
     """
     import matplotlib.pyplot as plt
 

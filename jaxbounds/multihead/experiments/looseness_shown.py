@@ -78,14 +78,9 @@ def exponent(
 
     The fit uses the means over seeds.
 
-    Args:
-        dataset: the measured and the bounding quantities, from `looseness.run`.
-        side: "left" for the measured quantity, "printed" for its printed bound, or "sharp" for its
-            sharpened bound.
-        family: the kind of networks, "random" or "aligned".
-        axis: the size that varies along the axis: "H", "T", "d" or "R".
-        quantity: the name of a bounded quantity, from `looseness_measured.QUANTITIES`.
-        last: the number of sizes in the fit, which uses the largest sizes; 0 means all sizes.
+    `side` is "left" for the measured quantity, "printed" for its printed bound, or "sharp" for its
+    sharpened bound. `family` is "random" or "aligned", and `axis` is the size that varies: "H",
+    "T", "d" or "R". If `last` > 0, the fit uses only the `last` largest sizes.
     """
     part = dataset[side].sel(family=family, quantity=quantity)
     part = part.isel(point=np.flatnonzero(dataset.axis.values == axis)).mean("seed")

@@ -16,7 +16,6 @@ class HeadSum(nn.Module):
     """Self-attention as a sum over heads.
 
     Attributes:
-        heads: the number of heads H.
         arm: the way to make heads. "split": heads of width d / H, summed (this equals the standard
             layer, which concatenates the heads' outputs and projects them). "fixed": heads of width
             `width`, summed and divided by sqrt(H), as in equation (2) of the paper.
@@ -69,10 +68,7 @@ class Encoder(nn.Module):
     """Embedding, pre-LN blocks with residuals and a GELU layer, mean over tokens, one output.
 
     Attributes:
-        heads: the number of heads H.
         arm: the way to make heads, "split" or "fixed" (see `HeadSum`).
-        dimension: d, the width of the network.
-        layers: the number of Transformer blocks.
         width: the width of each head if `arm` is "fixed".
         nonlinear: whether the network has GELU layers, and a final layer norm after the attention.
             Without GELU layers and the final norm, and with one block, the output is linear in the

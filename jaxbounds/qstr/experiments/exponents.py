@@ -63,16 +63,9 @@ def fit_exponent(
 ) -> Exponent:
     """Fit the exponent with which the needed number of samples grows with the prompts' length.
 
-    Args:
-        lengths: the prompt length N of each row of `samples`.
-        samples: the number of samples that each run needed, for each N and seed; inf if the run did
-            not learn within its budget.
-        budgets: for each N, the number of samples after which a run that has not learned stops (is
-            censored).
-        groups: the group of each seed. The seeds of a group share a task, so the bootstrap
-            resamples whole groups. The default puts each seed into its own group.
-        resamples: the number of bootstrap resamples from which the interval is computed.
-        seed: the random seed of the bootstrap.
+    `samples` holds the number of samples that each run needed, for each N and seed; inf marks a run
+    that did not learn within the entry of `budgets` for its N. The seeds of a group share a task,
+    so the bootstrap resamples whole `groups`; by default, each seed is its own group.
 
     Raises:
         Refused: if all lengths are equal, or no run learned within its budget.

@@ -171,15 +171,9 @@ def run(
     variables are NaN outside the grid. If `config.beside` is true, the suffix "_honest" marks
     variables from runs whose test prompts follow the law of the training prompts.
 
-    Args:
-        config: the grid of cells (an architecture at one N) and the training protocol.
-        key: the random key of the experiment. A cell's own key depends only on this key, the cell's
-            N and the number of the draw.
-        folder: the folder in which every cell has its own folder. The function stores a cell's
-            training once a minute and at the end. A larger grid can therefore reuse the cells of a
-            smaller grid.
-        resume: whether to continue the stored training of the cells; if not, the function deletes
-            the stored training.
+    A cell's own key depends only on `key`, the cell's N and the number of the draw. The function
+    stores each cell's training in `folder` once a minute and at the end, so a larger grid can reuse
+    the cells of a smaller grid. If `resume` is False, the function deletes the stored training.
 
     Raises:
         Refused: if a stored cell is damaged, or has another protocol, key or number of seeds.

@@ -125,12 +125,8 @@ def run(
 ) -> xr.Dataset:
     """Train all seeds, and return each seed's attention matrix with the measured shares.
 
-    Args:
-        config: the settings of Figure 2.
-        key: the random key of the experiment.
-        folder: the folder in which the function stores the training, once a minute.
-        resume: whether to continue the training that the folder stores; else the function clears
-            the folder.
+    The function stores the training in `folder` once a minute. If `resume` is False, the function
+    clears the folder first.
 
     Raises:
         Refused: if the stored training is damaged, or has another configuration or key.

@@ -60,11 +60,8 @@ def judge(
     that the mean change from the fewest to the most heads is at least `least`. False requires an
     interval on the other side of zero; the decision is None in all other cases.
 
-    Args:
-        heads: the increasing numbers of heads H, shape (count,).
-        values: the quantity at each H in each trial, shape (count, trials).
-        rising: whether the claim says that the quantity rises; False means that it falls.
-        least: the least change from the fewest to the most heads that the claim requires; positive.
+    `values` has the shape (heads, trials). If `rising` is False, the claim says that the quantity
+    falls.
     """
     slopes, change = _slopes(heads, values), values[-1] - values[0]
     trend = decide(np.zeros_like(slopes), slopes, rising=rising)

@@ -31,11 +31,8 @@ def run(
 ) -> xr.Dataset:
     """Train a network for every arm, number of heads H and trial, and record losses and accuracies.
 
-    Args:
-        config: the settings of Figure 6.
-        key: the key of all draws; a trial's data and order do not depend on the arm or H.
-        folder: the folder in which the run stores its progress.
-        resume: whether to continue the run that `folder` contains; False clears the folder first.
+    A trial's data and order do not depend on the arm or H. If `resume` is False, the run clears
+    `folder` first.
 
     Returns:
         A data set with `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy`. The axes of
