@@ -56,10 +56,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims about separability: at random starts, as n grows, and against baselines.
-
-    The claims are about all seeds, so the seed with the least measured value decides each claim.
-    """
+    """Decide the claims about separability: at random starts, as n grows, and against baselines."""
     is_random = [name for name in dataset.start.values.tolist() if name.startswith("random")]
     part = dataset.sel(start=is_random)
     least = float(part.margin.min())

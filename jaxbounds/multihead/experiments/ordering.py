@@ -33,8 +33,7 @@ def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
     """Return the spread over trials (the last axis) as text.
 
     The spread is the largest standard deviation over trials. For decimal logarithms, the text gives
-    10 to the power of this deviation, which is a factor. If this factor exceeds ten, the text gives
-    the values of the least and the largest trial instead.
+    10 to the power of this deviation, or the least and the largest trial if this power exceeds ten.
     """
     if values.shape[-1] < 2:
         return "one trial"

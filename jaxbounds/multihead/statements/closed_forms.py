@@ -127,10 +127,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Measure the sides of `ENDS` on one instance alone.
-
-    A batch of instances would take as long as its slowest instance.
-    """
+    """Measure one instance alone; a batch would take as long as its slowest instance."""
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 

@@ -36,7 +36,7 @@ on_tokens = functools.partial(
     sizes=({"T": 4, "d": 3},),
     assumptions="none: any tokens, of any norm",
 )
-"""A maker of statements about one head on one sequence, without Assumption 1."""
+"""Settings of statements about one head on one sequence, without Assumption 1."""
 
 LOSS_ASSUMED = "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}"
 on_loss = functools.partial(

@@ -98,12 +98,12 @@ def _draw(key: Array, size: Size, shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 def sequence(key: Array, size: Size) -> Instance:
-    """Draw one sequence, and p = u1 - (mean of u1), u1 the direction that the first phase finds."""
+    """Draw one sequence, and the deviation p of the first phase's direction u1 from its mean."""
     return _draw(key, size, ())
 
 
 def sequences(key: Array, size: Size) -> Instance:
-    """Draw n sequences, and p = u1 - (mean of u1), u1 the direction that the first phase finds."""
+    """Draw n sequences, and the deviation p of the first phase's direction u1 from its mean."""
     return _draw(key, size, (size["n"],))
 
 
@@ -126,10 +126,7 @@ def by_hand(
     p: Any = 0.0,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return an instance with d = 4 and one distractor.
-
-    The default noise and the default deviation p are zero.
-    """
+    """Return an instance with d = 4 and one distractor, by default without noise and with p = 0."""
     shape = np.shape(relevant)
     along = lambda values, shape: np.broadcast_to(np.asarray(values, float), (*shape, 4))
     choice = np.zeros(shape, int)
@@ -144,10 +141,7 @@ def keep_context(instance: Instance, size: Size) -> Instance:
 
 
 def keep_quiet(instance: Instance, size: Size) -> Instance:
-    """Clip the noise and epsilon to the ranges in which sharpening S14 is checked.
-
-    After the clipping, Z_mu and Z_nu are below .207 S^2, and epsilon is below e^{1/2}.
-    """
+    """Clip Z_mu and Z_nu below .207 S^2, and epsilon below e^{1/2}, as sharpening S14 needs."""
     instance = keep_context(instance, size)
     signal, d = instance["S"], instance["z"].shape[-1]
     bound = 0.999 * NOISE_LIMIT * signal * jnp.where(jnp.arange(d) < 2, 1.0, 1.0 / (d - 3))
@@ -195,10 +189,7 @@ def unfold(instance: Instance) -> Context:
 
 
 def assumption_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return Section 5's assumptions on an instance of DM1.
-
-    The patterns of an instance are always orthogonal and of norm S.
-    """
+    """Return Section 5's assumptions on an instance of DM1."""
     c = unfold(instance)
     counts = jnp.sum(instance["relevant"].reshape(-1, c.T), axis=1)
     longest = jnp.max(vector_norm(c.X.reshape(-1, c.X.shape[-1])))

@@ -27,7 +27,7 @@ from jaxbounds.multihead.tied import tied_output, untie
 on_head = functools.partial(
     Statement, kind="identity", sample=single_generic, sizes=({"T": 4, "d": 3},)
 )
-"""The constructor `Statement` with the settings of identities about one head and one sequence."""
+"""Settings of identities about one head and one sequence."""
 
 
 VECTORS = {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}

@@ -42,7 +42,7 @@ def _one_token(key: jax.Array, size: Size) -> Instance:
 
 
 class _Line(NamedTuple):
-    """A start: U = -offset x / ||x||^2 spread over equal heads; and Definition 1's constants."""
+    """The start U = -offset x / ||x||^2, spread over equal heads, with Definition 1's constants."""
 
     good: GoodInitialisation
     heads: Array

@@ -46,8 +46,8 @@ QUASI_CONVEXITY = 4 / 3
 class Segment(NamedTuple):
     """The segment [theta_1, theta_2], with its length, and with the losses at some of its points.
 
-    The attribute `printed` is the larger of the printed beta_3 / sqrt(H) at the two ends of the
-    segment. The attribute `sharp` is the larger of the sharpened beta_3 / sqrt(H) at the two ends.
+    `printed` and `sharp` are the printed and the sharpened beta_3 / sqrt(H), at the end of the
+    segment where they are larger.
     """
 
     first: Params

@@ -1,7 +1,7 @@
 """Every network has self-bounded weak convexity for some c, also outside the paper's model.
 
-The statements check this kind of weak convexity on the paper's heads and on a two-layer network,
-with the full Hessians.
+The statements check this convexity on the paper's heads and on a two-layer network, with the full
+Hessians.
 """
 
 import functools
@@ -99,8 +99,7 @@ def _one_free_unit(size: Size) -> Instance:
 
     One saturated hidden unit gives all samples the margin 9, and the weights of the other units are
     zero. As a function of the weights of a unit with zero weights, the output has gradient zero and
-    Hessian eigenvalues +-||x||. If the network has only one hidden unit, the weights of this unit
-    are zero.
+    Hessian eigenvalues +-||x||.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

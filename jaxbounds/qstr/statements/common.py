@@ -54,7 +54,7 @@ def reals(shapes: str, /) -> dict[str, Box]:
 
 
 def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
-    """Return zeros with the shapes of the given sets' arrays; the caller then sets some entries."""
+    """Return arrays of zeros with the shapes of the given sets."""
     return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 

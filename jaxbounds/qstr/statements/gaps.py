@@ -52,10 +52,7 @@ def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
 
 
 def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> Array:
-    """Return the largest value that projected ascent finds in the ball of parameters.
-
-    The returned value is a lower bound on the supremum over the ball.
-    """
+    """Return the largest value that projected ascent finds in the ball, below the supremum."""
     flat, params = _network(size)
     drawn = np.random.default_rng(0).normal(size=(2, len(flat)))
     inside = lambda v: v * jnp.minimum(1.0, RADIUS / jnp.maximum(vector_norm(v), 1e-30))
