@@ -5,7 +5,7 @@ theta_0|| and s = ||theta||_{2,infinity} are at least 1. For Corollary 2, R, B_2
 be at least 1. The printed orders are wrong if one of these conditions fails (erratum E11). If R, D
 and s are at least 1, then
 
-    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
+    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D
 
 and
 

@@ -90,6 +90,7 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
     """Return the Lipschitz constant of yhat in the parameters Theta on {|vec Theta| <= R}.
 
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
+
     Let s^2 = H r_z^2 + 1. The derivatives of yhat in a, (W, b) and Theta_QK have norms at most s
     |(W, b)|, s |a| and |a| |W| r_z^3, where |a| |W| <= R^2 / 2.
     """

@@ -54,7 +54,7 @@ def shrink_output(network: Network, threshold: float, /) -> Network:
 
 
 def product_error(radius: float, knots: int, /) -> float:
-    """The formula hides no constant."""
+    """Return s^2/16, the error of a product built by `square_hinges`, with s = radius / knots."""
     return (radius / knots) ** 2 / 16
 
 

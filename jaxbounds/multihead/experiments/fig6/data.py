@@ -81,7 +81,7 @@ def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
 
 
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
-    """Divide `count` rows into groups of `EVALUATED`; rows added to the last group have no label."""
+    """Divide `count` rows into groups of `EVALUATED`; the rows that fill up have no label."""
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)
     labels = np.where(np.arange(count + fill) < count, data["labels"][rows], -1)
