@@ -155,8 +155,8 @@ def corollary5(
 
     All three follow from Corollary 3 with Proposition 7's g_0(1/K) and g(1/K). If `corrected` is
     set, g_0 = sqrt(2) G (erratum E5), else the printed g_0 = G. The sqrt(H) of Corollary 5 is B_2
-    times the sqrt(H) of equation (84). By default, `heads` is the least certified number. `radius`
-    is an upper bound R on the token norms, and `K` is the number of gradient steps.
+    times the sqrt(H) of equation (84). The default of `heads` is the least certified number.
+    `radius` is an upper bound R on the token norms, and `K` is the number of gradient steps.
     """
     good, radius = GoodInitialisation(*map(number, good)), number(radius)
     distance = realized_distance(good, 1 / K, corrected=corrected)

@@ -1,9 +1,9 @@
 """Theorems 1 and 2 and Corollary 2 of the main text, with constants in place of >~ and <~.
 
-The bounds follow from Theorems 3 and 4 and Corollary 5 if T <= d R^2 and if R, D = ||theta -
-theta_0|| and s = ||theta||_{2,infinity} are at least 1. For Corollary 2, R, B_2 and g_0 >= B_2 must
-be at least 1. The printed orders are wrong if one of these conditions fails (erratum E11). If R, D
-and s are at least 1, then
+The bounds follow from Theorems 3 and 4 and Corollary 5 if T <= d R^2, and if R, D and s are at
+least 1. Here D = ||theta - theta_0|| and s = ||theta||_{2,infinity}. For Corollary 2, R, B_2 and
+g_0 >= B_2 must be at least 1. The printed orders are wrong if one of these conditions fails
+(erratum E11). If R, D and s are at least 1, then
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D
 

@@ -184,8 +184,8 @@ def target_slacks(
 
     The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 
-    The arguments are log S (S is the norm of the patterns), log H, log C, p, log n, and c, the
-    exponent of the model's normalization H^{-c} (1/2 in the paper).
+    The arguments are log S, log H, log C, p, log n and c. S is the norm of the patterns, and H^{-c}
+    is the model's normalization (c = 1/2 in the paper).
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads
     inner = log_scale + (0.5 - power) * log_heads

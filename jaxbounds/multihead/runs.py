@@ -98,9 +98,9 @@ def gradient_descent(
     """Run `STEPS` steps of gradient descent on H heads in groups of equal heads.
 
     `risk` is the loss as a function of the groups' parameters and of one head's parameters in each
-    group; its gradient in the second argument is the gradient of each head of a group. `start`
-    holds one head for each group, and `copies` the number of heads in each group. The run records
-    the loss and the gradient norm of every step.
+    group. The gradient of `risk` in the second argument is the gradient of each head of a group.
+    `start` holds one head for each group, and `copies` the number of heads in each group. The run
+    records the loss and the gradient norm of every step.
     """
 
     def advance(params: Params, _: None) -> tuple[Params, Run]:

@@ -70,8 +70,8 @@ def attention_lipschitz(
     """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on |f_Attn - f_Attn'|.
 
     Here r_z = max |z_j|. The paper prints `factor` = 2. The factor 1 suffices, because the
-    softmax's Jacobian diag(p) - p p^T has norm at most 1 from l_inf to l_1: the maximum of 4 a (1 -
-    a), where a is the probability of a set of tokens under p.
+    softmax's Jacobian diag(p) - p p^T has norm at most 1 from l_inf to l_1. The norm is the maximum
+    of 4 a (1 - a), where a is the probability of a set of tokens under p.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved

@@ -1,7 +1,7 @@
 """Bidirectional GRU and LSTM with PyTorch's weights, biases, gate order and initialisation.
 
 The "RNN" of the paper's figures is a GRU of width 500 with a linear readout. The first axis of an
-array is the feature and the last axis the batch, and each gate is a separate array: XLA's products
+array is the feature and the last axis the batch, and each gate is a separate array. XLA's products
 and loops on CPUs are faster in this layout.
 """
 

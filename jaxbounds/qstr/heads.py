@@ -70,14 +70,14 @@ def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -
 def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Return Proposition 3's sharpened bound: risk >= (1 - H/q)(1 - H/d) for H < min(q, d).
 
-    At a position whose own token is zero, head h has a slope in R^d (the derivative of a logit with
-    respect to the attended token) and attention weights in R^q. Let S be the span of the H slopes,
-    and A the span of the H vectors of attention weights. The logits determine the projection of the
-    tokens on S x R^q, and the outputs determine the projection on R^d x A. Both subspaces contain S
-    x A, which the paper counts twice. The outputs do not depend on the component of the tokens in a
-    subspace of dimension (d - H)(q - H), so at least min(q, d) heads are necessary. The number
-    min(q, d) is also enough: Lemma 11 constructs q heads, and `jaxbounds.qstr.few_heads` constructs
-    d heads.
+    At a position whose own token is zero, head h has a slope in R^d and attention weights in R^q.
+    The slope is the derivative of a logit with respect to the attended token. Let S be the span of
+    the H slopes, and A the span of the H vectors of attention weights. The logits determine the
+    projection of the tokens on S x R^q, and the outputs determine the projection on R^d x A. Both
+    subspaces contain S x A, which the paper counts twice. The outputs do not depend on the
+    component of the tokens in a subspace of dimension (d - H)(q - H), so at least min(q, d) heads
+    are necessary. The number min(q, d) is also enough: Lemma 11 constructs q heads, and
+    `jaxbounds.qstr.few_heads` constructs d heads.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.

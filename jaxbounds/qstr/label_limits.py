@@ -28,7 +28,7 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
 
     Let b = 2 P u - u be the mirror image of u, where P projects onto the span of the n vectors of
     relevant tokens. For any estimate v, the mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v -
-    (u + b) / 2|^2, which is at least |u - b|^2 / 4 = |u - P u|^2. If new relevant tokens have
+    (u + b) / 2|^2. This mean is at least |u - b|^2 / 4 = |u - P u|^2. If new relevant tokens have
     covariance I, the squared distance of an estimate from u is its risk. The estimate P u, which
     the labels determine, attains the bound |u - P u|^2.
     """
@@ -39,7 +39,7 @@ def label_limit(n: int, /, *, q: int, d: int) -> float:
     """Return the least possible risk 1 - n/(qd) after n labels, on average over u.
 
     The average of `hidden_risk` over the sphere of u is 1 - rank/(qd), with the rank of the n
-    vectors of relevant tokens; for some u, the risk is at least this average. So a learner with
+    vectors of relevant tokens. For some u, the risk is at least this average. So a learner with
     risk r needs (1 - r) q d labels, the order Omega(qd) that the paper states. A prompt contains
     one label for the risk (2.3) or for simple-qSTR, and up to N labels for the averaged risk (2.2)
     of other models.

@@ -123,8 +123,8 @@ def interpolated_transition(
     closes only if the inner product plus the error of its approximation is at most `coherence`. So
     `coherence` must exceed the encodings' coherence by at least the error of the inner product.
 
-    `radius` is a bound B on every |x_ik|, `knots` is the number of linear pieces that approximate
-    v^2 for v >= 0, and `coherence` is the inner product mu up to which the gate is closed.
+    `radius` is a bound B on every |x_ik|, and `coherence` is the inner product mu up to which the
+    gate is closed. `knots` linear pieces approximate v^2 for v >= 0.
 
     Raises:
         Refused: if the coherence is outside [0, 1) or the radius is not positive.

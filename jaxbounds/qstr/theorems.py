@@ -90,9 +90,9 @@ def theorem_10(
     This bound is Theorem 10's, where C_1 is q r_a^2 r_w^2 r_x^2. The minimum min(..) is over r_x^6
     r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
 
-    Assumption 2 gives sqrt(m_g) |a| <= r_a and |(W, b)|_F / sqrt(m_g) <= r_w. With high
-    probability, r_x = sqrt(3 C_x e d log(nN)) bounds the norms of all tokens. The other arguments
-    are those of `theorem_4`.
+    Assumption 2 gives sqrt(m_g) |a| <= r_a and |(W, b)|_F / sqrt(m_g) <= r_w. The radius r_x =
+    sqrt(3 C_x e d log(nN)) bounds the norms of all tokens with high probability. The other
+    arguments are those of `theorem_4`.
     """
     excess = transformer_excess_rate(n, q=q, d=d, m_g=m_g, r_a=r_a, r_w=r_w, r_x=r_x)
     return approximation * eps_2nn + estimation * excess
@@ -170,7 +170,7 @@ def theorem_7_explicit(
     The bound holds with probability 1 - delta - 2 n^-3.
 
     `f` is the class of RNNs, from `recurrent_class`. The other arguments are those of
-    `minimiser_risk`.
+    `theorem_4_explicit`.
     """
     return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
 

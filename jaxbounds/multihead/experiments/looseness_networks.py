@@ -2,7 +2,7 @@
 
 Each aligned network is built to show that some bound needs one of its factors. Half of its tokens
 are R e_1, and half are -R e_1. In every second head, the attention gives these two points their
-largest third cumulant, c* R^3 (sharpening S3); the rows of U are multiples of e_1 whose signs make
+largest third cumulant, c* R^3 (sharpening S3). The rows of U are multiples of e_1 whose signs make
 the cumulants of all queries add up. In the other heads, each query attends only to the tokens equal
 to the query. The other heads dominate the output, so the margin is positive and the ratio |l'| / l
 is almost one.

@@ -63,9 +63,9 @@ def fit_exponent(
 ) -> Exponent:
     """Fit the exponent with which the needed number of samples grows with the prompts' length.
 
-    `samples` holds the number of samples that each run needed, for each N and seed; inf marks a run
-    that did not learn within the entry of `budgets` for its N. The seeds of a group share a task,
-    so the bootstrap resamples whole `groups`; by default, each seed is its own group.
+    `samples` holds the number of samples that each run needed, for each N and seed. An inf marks a
+    run that did not learn within the entry of `budgets` for its N. The seeds of a group share a
+    task, so the bootstrap resamples whole `groups`; by default, each seed is its own group.
 
     Raises:
         Refused: if all lengths are equal, or no run learned within its budget.

@@ -1,9 +1,9 @@
 """Statements that compare the printed orders of growth with bounds from the paper's lemmas.
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
-their constants, but the lemmas of their proofs give explicit bounds. Each check lets one parameter
-of the problem grow, and compares the growth of the explicit bound with the printed order. If the
-explicit bound grew faster, the lemmas would not prove the printed order.
+their constants. The lemmas of the proofs give explicit bounds. Each check lets one parameter of the
+problem grow, and compares the growth of the explicit bound with the printed order. If the explicit
+bound grew faster, the lemmas would not prove the printed order.
 """
 
 import functools

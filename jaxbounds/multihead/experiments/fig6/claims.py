@@ -56,9 +56,9 @@ def judge(
 ) -> tuple[bool | None, str]:
     """Decide whether a quantity rises (falls) with H, and return the decision with a text.
 
-    True requires that the 95% interval of the slope in log2 H lies on the claimed side of zero and
-    that the mean change from the fewest to the most heads is at least `least`. False requires an
-    interval on the other side of zero; the decision is None in all other cases.
+    True requires a 95% interval of the slope in log2 H on the claimed side of zero. True also
+    requires a mean change of at least `least` from the fewest to the most heads. False requires an
+    interval on the opposite side of zero; the decision is None in all other cases.
 
     `values` has the shape (heads, trials). If `rising` is False, the claim says that the quantity
     falls.
