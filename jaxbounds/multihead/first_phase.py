@@ -169,8 +169,8 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
     Sharpening S16 proves this bound for alpha_h uniform on [-1, 1], with A = `attention_part`. Let
     m be the mean of |alpha_h| over the heads. Let U^(1) be centred at (zeta / 2) u*. The part of
     the margin from W is m times at least 2 A minus gamma*'s term for p. The margin is therefore at
-    least gamma* - (1 - 2 m) A. Since |alpha_h| is strictly sub-Gaussian with variance 1/12, m < 1/2
-    - t has probability at most exp(-6 H t^2).
+    least gamma* - (1 - 2 m) A. Since |alpha_h| is strictly sub-Gaussian with variance 1/12, 1/2 - m
+    exceeds t with probability at most exp(-6 H t^2).
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread

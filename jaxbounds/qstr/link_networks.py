@@ -63,8 +63,8 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by ReLUs of each coordinate.
 
     Each interpolant of x_lk^2 exceeds the square by at least 0 and at most h^2/4, with h = r /
-    knots. The function subtracts a constant from the network, which halves the largest error. So |g
-    - network| is at most sqrt(qd) h^2/8.
+    knots. The function subtracts a constant from the network, which halves the largest error. The
+    error is then at most sqrt(qd) h^2/8.
 
     Raises:
         Refused: if the number of knots is below 1, or the radius is not positive.

@@ -1,10 +1,9 @@
 """The networks that Figures 2 to 5 can train, by name, and the function that adds a network.
 
-A student is a network, given as two pure functions. `init(key, tokens)` returns a pytree of
-parameters. `apply(params, tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen)
-module that maps tokens (n, T, d) to outputs (n,) can be a student without any change. A file of
-your own registers another student, and `jaxbounds run multihead.fig2 --import FILE --student NAME`
-trains it.
+A student is a network, given as two pure functions `init` and `apply`. A Flax (linen) module that
+maps tokens (n, T, d) to outputs (n,) can be a student without any change. A file of your own
+registers another student, and `jaxbounds run multihead.fig2 --import FILE --student NAME` trains
+it.
 """
 
 import difflib

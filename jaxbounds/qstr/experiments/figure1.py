@@ -3,10 +3,9 @@
 Preset `published` trains as the paper's public code does. All runs share one link and one set of
 encodings, and the test prompts are simple (all positions share their relevant tokens). Preset
 `check` repeats `published` at two lengths, with several random choices of the shared task. The
-choice of the task changes the mean of the feedforward networks by 10%. `check` also repeats
-`published` with test prompts from the law of the training prompts. Preset `honest` draws the test
-prompts from the law of the training prompts, and a separate task for each run. Preset `quick` is a
-small version of `honest` that takes minutes.
+preset `check` also repeats `published` with test prompts from the law of the training prompts.
+Preset `honest` draws the test prompts from the law of the training prompts, and a separate task for
+each run. Preset `quick` is a small version of `honest` that takes minutes.
 """
 
 import itertools
