@@ -296,7 +296,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Plot the figure, with one panel for each of the paper's constructions."""
+    """Plot the figure, with one panel for each construction."""
     import matplotlib.pyplot as plt
 
     fig = plt.figure(figsize=(11, 6.6), layout="constrained")
