@@ -99,7 +99,8 @@ def looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If ball arithmetic confirms only a smaller violation, the larger violations are no evidence.
+    If ball arithmetic confirms only a smaller violation, the larger violations are no evidence. A
+    few violations are no evidence if ball arithmetic finds each claim true at projected instances.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -125,6 +126,13 @@ def looked_again(
             measured = column.measured
             counted = measured.counted & ~(violating > violating[row])
             column = column._replace(measured=measured._replace(counted=counted))
+            return decide(statement, form, column), column
+    rows = np.flatnonzero(violating > 0)
+    if not coarse and not statement.strict and 0 < len(rows) <= FAR:
+        at = lambda row: (form, *_at_row(bench, pool, column, int(row))[:2])
+        if all(clears_at_the_set(statement, *at(row), referee) for row in rows):
+            counted = column.measured.counted & ~(violating > 0)
+            column = column._replace(measured=column.measured._replace(counted=counted))
             return decide(statement, form, column), column
     return Decision("inconclusive", decision.ratio, doubt), column
 

@@ -1,5 +1,6 @@
 """Judge one version of a claim from the measurements of all versions."""
 
+import functools
 from dataclasses import dataclass
 
 import jax
@@ -26,6 +27,7 @@ from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.small_sides import are_rounding, vanishing
 from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
+from jaxbounds.falsification.unreached import unreached
 
 STORED = 1e-6
 """Relative difference up to which a counterexample's measured and recorded ratios agree. A larger
@@ -189,15 +191,17 @@ class FormJudge:
                 return Decision("holds", decision.ratio, said.reason)
         return decision
 
+    def _unreached(self, decision: Decision) -> str:
+        known = self.bench, self.pool, self.column, self.index, self.form, self.referee
+        return decision.reason if self.along else unreached(*known)
+
     def _guarded(self, decision: Decision) -> Decision:
         """Replace `holds` and `consistent` by `inconclusive` if there is a reason to doubt."""
         statement, pool, form = self.bench.statement, self.pool, self.form
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
         if statement.strict and decision.status == "holds":
-            decision = strictly(
-                statement, pool, self.column, form, decision, self.referee,
-                approached=bool(self.along),
-            )  # fmt: skip
+            given = statement, pool, self.column, form, decision, self.referee
+            decision = strictly(*given, unreached=functools.partial(self._unreached, decision))
         if decision.status in ("holds", "consistent") and not self.rejected:
             decision = unsure(
                 vanishing(statement, pool, self.column)

@@ -1,5 +1,6 @@
 """Judge a bound without named equality whose largest lhs / rhs is one up to rounding."""
 
+import contextlib
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,11 +12,13 @@ import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.approached import ROUNDED, plain_equalities
-from jaxbounds.falsification.bench import Bench, Column, Pool
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import UNNAMED
+from jaxbounds.falsification.measure import UNITS
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.scales import sizes_of_terms
 from jaxbounds.falsification.second_opinion import (
     LARGE,
     Asked,
@@ -23,6 +26,7 @@ from jaxbounds.falsification.second_opinion import (
     meets_at_the_set,
 )
 from jaxbounds.falsification.wording import in_words
+from jaxbounds.programs.interpreted import NotInterpreted
 
 WORST = 6
 """Ball arithmetic decides this many of the worst instances, each in tenths of seconds. A larger
@@ -95,7 +99,7 @@ def cleared(
         said = referee(statement, *asked)
         if not said.clears and not clears_at_the_set(statement, *asked, referee):
             exact = referee(replace(statement, tolerance=NO_TOLERANCE, judges=()), *asked)
-            if exact.word != "undecided":
+            if exact.word not in ("undecided", "disproved as coded"):  # rounded constants
                 return Cleared()
             return _in_floats(bench, pool, column, index, value)
     candidates = [*_short(bench, pool, column, value)]
@@ -123,6 +127,8 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
     words = "the worst ratio is one up to rounding: both sides agree in floats at"
     least = np.minimum(np.abs(m.lhs), np.abs(m.rhs))
     equal = (np.abs(value - 1) <= ROUNDED) & (least >= LEAST)
+    if statement.there_is is not None:  # zero sides that are equal satisfy the claim
+        equal |= m.counted & (m.lhs == m.rhs)
     if np.all(equal[m.counted]):
         return Cleared(f"{words} every instance")
     near = np.flatnonzero(equal)
@@ -153,11 +159,22 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
             if not is_cancellation(m.lhs[row], m.rhs[row], largest):
                 return False
             continue
+        if abs(m.lhs[row] - m.rhs[row]) <= UNITS * _terms(bench, instance, size, index):
+            continue
         shaken = beside(bench, instance, size, index, LAST_DIGITS)
         there = _at_projection(bench, instance, size, index)
         if not np.any(np.append(shaken, there) <= 1 + (value[row] - 1) / 4):
             return False
     return True
+
+
+def _terms(bench: Bench, instance: Instance, size: Size, index: int) -> float:
+    """Return the size of the terms that the sides sum at an instance; 0 if it is unknown."""
+    if bench.statement.there_is is not None:
+        bench = bench.promises(size).given
+    with contextlib.suppress(NotInterpreted):
+        return float(np.nan_to_num(sizes_of_terms(bench, batch_of(instance), size, index)[0]))
+    return 0.0
 
 
 def on_the_grid(instance: Instance, /) -> bool:

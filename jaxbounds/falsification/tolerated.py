@@ -1,5 +1,6 @@
 """Decide what a tolerance hides: violations below the tolerance, and equality in a strict claim."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import jax
@@ -76,12 +77,12 @@ def strictly(
     asked: Asked,
     /,
     *,
-    approached: bool = False,
+    unreached: Callable[[], str],
 ) -> Decision:
     """Return a new decision about a strict inequality, if both sides are equal at an instance.
 
     The inequality fails if ball arithmetic finds equal sides at an instance. If lhs / rhs only
-    approaches one (`approached`), the decision stays unchanged.
+    approaches one, the inequality holds, for the reason that `unreached` returns.
     """
     m = column.measured
     given = lambda instance: in_words(
@@ -99,8 +100,6 @@ def strictly(
             if promised := ", ".join(statement.there_is or {}):
                 words = f"no {promised} satisfies the strict inequality at {given(instance)}"
             return Decision("fails", decision.ratio, words)
-    if approached:
-        return decision
     if len(equal):
         at = given(pool.instance(int(equal[0])))
         reason = f"both sides are equal, at least in floats, at {at}"
@@ -112,6 +111,8 @@ def strictly(
         reason = f"the worst ratio comes within {1 - decision.ratio:.1g} of one"
     else:
         reason = decision.reason
+    if words := unreached():
+        return Decision("holds", decision.ratio, words)
     words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
     return Decision("inconclusive", decision.ratio, words)
 

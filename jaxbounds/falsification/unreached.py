@@ -1,0 +1,186 @@
+"""Decide whether the sides of a strict inequality only come close, and are equal nowhere.
+
+The sides may come close at infinity, at a point that the hypotheses exclude, or at a largest ratio
+just below one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Instance, Size
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate
+from jaxbounds.falsification.examples import SOURCE
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.move_search import projected
+from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.second_opinion import Asked
+
+NEAR, TIMES = 1e-9, 10
+"""The distance of lhs/rhs from one up to which an instance must have an explanation, and the factor
+by which this distance may exceed the least distance. Larger values leave more claims undecided."""
+LOOKED, ASKED = 24, 4
+"""The search looks at LOOKED instances with close sides, and ball arithmetic decides ASKED of them.
+Larger numbers take longer."""
+DIGITS = range(7)
+"""Numbers of decimal places to which the search rounds an instance with close sides. More places
+find more excluded points."""
+BESIDE = 1e-2
+"""An excluded point explains the close sides of an instance at most this far away, relative to
+1 + the absolute values of its entries. A larger value explains more instances."""
+LARGE = 30.0
+"""An array counts as far away if its largest entry exceeds the usual largest entry by this factor.
+A larger factor leaves more claims undecided."""
+OUT = (16.0, 256.0)
+"""The factors that move an instance farther away. Larger factors leave more claims undecided, since
+sides overflow."""
+STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+"""Relative distances of the neighbours at which a largest ratio must fall. More distances leave
+more claims undecided."""
+NEIGHBOURS = 32
+"""The number of neighbours at each distance; a larger number leaves more claims undecided."""
+SLACK = 1e-3
+"""A neighbour may be closer to equality by this share of the distance from one. A larger share
+counts more points as the largest ratio."""
+
+
+def unreached(
+    bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
+) -> str:
+    """Return why no instance reaches equality, as a sentence; empty if an instance may reach it."""
+    statement, m = bench.statement, column.measured
+    if statement.host or statement.estimates or statement.there_is is not None:
+        return ""
+    value = np.where(m.counted & np.isfinite(m.value), m.value, -np.inf)
+    least = 1 - np.max(value, initial=-np.inf)
+    rows = np.flatnonzero(value >= 1 - max(NEAR, TIMES * least))
+    rows = rows[np.argsort(-value[rows], kind="stable")]
+    if not len(rows):
+        return ""
+    at = lambda row: (pool.instance(int(row)), Size(statement.sizes[column.sizes[row]]))
+    if not all(referee(statement, form, *at(row)).strict for row in _spread(rows, ASKED)):
+        return ""
+    usual = _usual(pool, column)
+    if least > NEAR and _is_largest(bench, *at(rows[0]), index, least):
+        return f"the largest lhs/rhs found is 1 - {least:.1g}, and it falls at all neighbours"
+    for row in _spread(rows, LOOKED):
+        instance, size = at(row)
+        far = _far_leaves(instance, usual[int(column.sizes[row])])
+        if not (
+            _leaves_for_infinity(bench, instance, size, index, far)
+            or _is_beside_an_excluded_point(bench, instance, size, index)
+        ):
+            return ""
+    return "the ratio comes to one only at infinity or at points that the hypotheses exclude"
+
+
+def _spread(rows: np.ndarray, count: int) -> np.ndarray:
+    return rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(int))]
+
+
+def _largest(leaf: Any) -> float:
+    return float(np.max(np.abs(leaf), initial=0.0))
+
+
+def _usual(pool: Pool, column: Column) -> dict[int, list[float]]:
+    """Return, for each size, the median of each leaf's largest entry over the random draws."""
+    sums: dict[int, list[list[float]]] = {}
+    for batch, source, size in zip(pool.instances, pool.sources, pool.sizes, strict=True):
+        if source not in ("search", SOURCE):
+            leaves = [
+                np.abs(np.asarray(x, float)).reshape(len(x), -1) for x in jax.tree.leaves(batch)
+            ]
+            largest = [np.max(x, axis=1, initial=0.0).tolist() for x in leaves]
+            known = sums.setdefault(size, [[] for _ in largest])
+            for own, new in zip(known, largest, strict=True):
+                own += new
+    return {size: [float(np.median(x)) for x in each] for size, each in sums.items()}
+
+
+def _far_leaves(instance: Instance, usual: list[float]) -> list[int]:
+    pairs = zip(jax.tree.leaves(instance), usual, strict=True)
+    return [
+        i
+        for i, (x, u) in enumerate(pairs)
+        if is_float(np.asarray(x)) and _largest(x) > LARGE * u > 0
+    ]
+
+
+def _changed(instance: Instance, new: dict[int, np.ndarray]) -> Instance:
+    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, dict(instance)))
+    return jax.tree.unflatten(structure, [new.get(i, x) for i, x in enumerate(leaves)])
+
+
+def _measured(bench: Bench, many: list[Instance], size: Size, index: int) -> Measured:
+    return bench(concatenate(list(map(batch_of, many))), size).column(index)
+
+
+def _leaves_for_infinity(
+    bench: Bench, instance: Instance, size: Size, index: int, far: list[int]
+) -> bool:
+    """Return whether the sides stay close if the far arrays move farther away."""
+    if not far:
+        return False
+    leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
+    moved = [_changed(instance, {i: leaves[i] * factor for i in far}) for factor in OUT]
+    there = projected(bench, size)(concatenate(list(map(batch_of, moved))))
+    for i, leaf in enumerate(jax.tree.leaves(there)):
+        if i in far and not all(_largest(x) > _largest(leaves[i]) * OUT[0] / 2 for x in leaf):
+            return False
+    m = bench(there, size).column(index)
+    return bool(np.all(m.counted & (m.value >= 1 - NEAR)))
+
+
+def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
+    """Return whether a point beside the instance has equal sides and misses a hypothesis."""
+    many = list(_nearby(bench, instance, size))
+    if not many:
+        return False
+    m = _measured(bench, many, size, index)
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(m.lhs - m.rhs)
+        equal = gap <= NEAR * np.maximum(np.abs(m.lhs), np.abs(m.rhs))
+    return bool(np.any(~m.met & equal))
+
+
+def _nearby(bench: Bench, instance: Instance, size: Size) -> Iterator[Instance]:
+    """Yield points beside the instance: with rounded entries, or with entries at ends of sets."""
+    leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
+    floats = [i for i, x in enumerate(leaves) if is_float(x) and x.size]
+    groups = [[i] for i in floats] + [floats] * (len(floats) > 1)
+    beside = lambda new, i: np.all(np.abs(new - leaves[i]) <= BESIDE * (1 + np.abs(leaves[i])))
+    for group in groups:
+        options = [{i: np.round(leaves[i], places) for i in group} for places in DIGITS]
+        for sign in (1, -1):
+            steps = {i: sign * BESIDE * (1 + np.abs(leaves[i])) for i in group}
+            pushed = _changed(instance, {i: leaves[i] + steps[i] for i in group})
+            back = [x[0] for x in jax.tree.leaves(projected(bench, size)(batch_of(pushed)))]
+            stopped = lambda i, back=back, steps=steps: (
+                np.abs(back[i] - leaves[i]) < np.abs(steps[i]) / 2
+            )
+            options.append({i: np.where(stopped(i), back[i], leaves[i]) for i in group})
+        for new in options:
+            if all(beside(x, i) for i, x in new.items()) and any(
+                not np.array_equal(x, leaves[i]) for i, x in new.items()
+            ):
+                yield _changed(instance, new)
+
+
+def _is_largest(bench: Bench, instance: Instance, size: Size, index: int, least: float) -> bool:
+    """Return whether the ratio is not larger at any of many neighbours of the instance."""
+    rng, leaves = np.random.default_rng(0), [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
+    floats = [i for i, x in enumerate(leaves) if is_float(x) and x.size]
+    if not floats:
+        return False
+
+    def neighbour(step: float) -> Instance:
+        apart = lambda x: step * (_largest(x) or 1.0) * rng.normal(size=x.shape)
+        return _changed(instance, {i: leaves[i] + apart(leaves[i]) for i in floats})
+
+    many = [neighbour(step) for step in STEPS for _ in range(NEIGHBOURS)]
+    there = projected(bench, size)(concatenate(list(map(batch_of, many))))
+    m = bench(there, size).column(index)
+    larger = m.counted & (m.value > 1 - least * (1 - SLACK))
+    return bool(np.any(m.counted)) and not np.any(larger)
