@@ -193,7 +193,8 @@ class FormJudge:
 
     def _unreached(self, decision: Decision) -> str:
         known = self.bench, self.pool, self.column, self.index, self.form, self.referee
-        return decision.reason if self.along else unreached(*known)
+        said = unreached(*known)
+        return decision.reason if said and self.along else said
 
     def _guarded(self, decision: Decision) -> Decision:
         """Replace `holds` and `consistent` by `inconclusive` if there is a reason to doubt."""

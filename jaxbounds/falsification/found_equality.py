@@ -55,6 +55,9 @@ larger number finds more small violations and takes longer."""
 TINY = 1e-6
 """Rounded entries may explain the difference of sides below this share of the largest entry (or of
 1). A larger share mistakes more violations for rounding."""
+SMALL = 1e-3
+"""If both sides are at most this share of the terms that they sum, the rounding of the terms may
+explain their difference. A larger share mistakes more small violations for rounding."""
 NO_TOLERANCE = 1e-18
 """Ball arithmetic looks for a violation above this relative size, which is below float64 rounding.
 A larger value overlooks more violations."""
@@ -159,7 +162,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
             if not is_cancellation(m.lhs[row], m.rhs[row], largest):
                 return False
             continue
-        if abs(m.lhs[row] - m.rhs[row]) <= UNITS * _terms(bench, instance, size, index):
+        terms, sides = _terms(bench, instance, size, index), np.array([m.lhs[row], m.rhs[row]])
+        if np.max(np.abs(sides)) <= SMALL * terms and np.ptp(sides) <= UNITS * terms:
             continue
         shaken = beside(bench, instance, size, index, LAST_DIGITS)
         there = _at_projection(bench, instance, size, index)

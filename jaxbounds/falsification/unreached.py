@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate
+from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.move_search import projected
@@ -21,21 +22,28 @@ from jaxbounds.falsification.second_opinion import Asked
 NEAR, TIMES = 1e-9, 10
 """The distance of lhs/rhs from one up to which an instance must have an explanation, and the factor
 by which this distance may exceed the least distance. Larger values leave more claims undecided."""
-LOOKED, ASKED = 24, 4
-"""The search looks at LOOKED instances with close sides, and ball arithmetic decides ASKED of them.
-Larger numbers take longer."""
+MOST, LOOKED, ASKED = 512, 12, 4
+"""Among at most MOST instances with close sides, the search examines the LOOKED instances with the
+smallest entries and LOOKED others, and ball arithmetic decides ASKED of them. Larger numbers take
+longer."""
 DIGITS = range(7)
 """Numbers of decimal places to which the search rounds an instance with close sides. More places
 find more excluded points."""
 BESIDE = 1e-2
 """An excluded point explains the close sides of an instance at most this far away, relative to
 1 + the absolute values of its entries. A larger value explains more instances."""
-LARGE = 30.0
-"""An array counts as far away if its largest entry exceeds the usual largest entry by this factor.
-A larger factor leaves more claims undecided."""
-OUT = (16.0, 256.0)
-"""The factors that move an instance farther away. Larger factors leave more claims undecided, since
-sides overflow."""
+LARGE = 3.0
+"""An array may tend to infinity if its largest entry exceeds the random draws' median by this
+factor. A larger factor leaves more claims undecided."""
+OUT, BACK = (1.05, 1.2, 1.5, 2.0, 4.0, 16.0, 256.0), 8
+"""Factors that move an array towards infinity, and the number of steps back to the usual size. More
+factors leave more claims undecided."""
+TINY = 1e-3
+"""Rounding may move lhs/rhs by this share of NEAR. A larger share counts more arrays as tending to
+infinity."""
+FALLS = 1e-6
+"""An array that moves back must lower lhs/rhs by this amount. A larger amount leaves more claims
+undecided."""
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Relative distances of the neighbours at which a largest ratio must fall. More distances leave
 more claims undecided."""
@@ -60,16 +68,19 @@ def unreached(
     if not len(rows):
         return ""
     at = lambda row: (pool.instance(int(row)), Size(statement.sizes[column.sizes[row]]))
-    if not all(referee(statement, form, *at(row)).strict for row in _spread(rows, ASKED)):
+    plain = sorted(_spread(rows, MOST), key=lambda row: largest_entry(at(row)[0], np))
+    chosen = [*plain[:LOOKED], *_spread(rows, LOOKED)]  # equality is likelier at small entries
+    said = [referee(statement, form, *at(row)) for row in _spread(np.array(chosen), ASKED)]
+    if not said[0].strict or any(one.equal or one.word.startswith("disproved") for one in said):
         return ""
     usual = _usual(pool, column)
     if least > NEAR and _is_largest(bench, *at(rows[0]), index, least):
         return f"the largest lhs/rhs found is 1 - {least:.1g}, and it falls at all neighbours"
-    for row in _spread(rows, LOOKED):
+    for row in chosen:
         instance, size = at(row)
-        far = _far_leaves(instance, usual[int(column.sizes[row])])
+        typical = usual[int(column.sizes[row])]
         if not (
-            _leaves_for_infinity(bench, instance, size, index, far)
+            _leaves_for_infinity(bench, instance, size, index, typical)
             or _is_beside_an_excluded_point(bench, instance, size, index)
         ):
             return ""
@@ -99,15 +110,6 @@ def _usual(pool: Pool, column: Column) -> dict[int, list[float]]:
     return {size: [float(np.median(x)) for x in each] for size, each in sums.items()}
 
 
-def _far_leaves(instance: Instance, usual: list[float]) -> list[int]:
-    pairs = zip(jax.tree.leaves(instance), usual, strict=True)
-    return [
-        i
-        for i, (x, u) in enumerate(pairs)
-        if is_float(np.asarray(x)) and _largest(x) > LARGE * u > 0
-    ]
-
-
 def _changed(instance: Instance, new: dict[int, np.ndarray]) -> Instance:
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, dict(instance)))
     return jax.tree.unflatten(structure, [new.get(i, x) for i, x in enumerate(leaves)])
@@ -118,19 +120,25 @@ def _measured(bench: Bench, many: list[Instance], size: Size, index: int) -> Mea
 
 
 def _leaves_for_infinity(
-    bench: Bench, instance: Instance, size: Size, index: int, far: list[int]
+    bench: Bench, instance: Instance, size: Size, index: int, usual: list[float]
 ) -> bool:
-    """Return whether the sides stay close if the far arrays move farther away."""
+    """Return whether the sides only come closer as the large arrays move away from zero."""
+    leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
+    far = [i for i, x in enumerate(leaves) if is_float(x) and _largest(x) > LARGE * usual[i] > 0]
     if not far:
         return False
-    leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
-    moved = [_changed(instance, {i: leaves[i] * factor for i in far}) for factor in OUT]
+    deepest = max(_largest(leaves[i]) / (usual[i] or 1.0) for i in far) * 4
+    factors = (1.0, *OUT, *np.geomspace(0.5, 1 / deepest, BACK))
+    moved = [_changed(instance, {i: leaves[i] * factor for i in far}) for factor in factors]
     there = projected(bench, size)(concatenate(list(map(batch_of, moved))))
     for i, leaf in enumerate(jax.tree.leaves(there)):
-        if i in far and not all(_largest(x) > _largest(leaves[i]) * OUT[0] / 2 for x in leaf):
+        if i in far and _largest(leaf[len(OUT)]) < OUT[-1] / 2 * _largest(leaves[i]):
             return False
     m = bench(there, size).column(index)
-    return bool(np.all(m.counted & (m.value >= 1 - NEAR)))
+    gap = np.where(m.counted, 1 - m.value, np.nan)
+    out, back = gap[: 1 + len(OUT)], gap[1 + len(OUT) :]
+    closer = np.all(np.diff(out) <= NEAR * TINY) and not np.isnan(out).any()
+    return bool(closer and np.nanmax(back, initial=-np.inf) > FALLS)
 
 
 def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, index: int) -> bool:

@@ -1,0 +1,66 @@
+"""Strict inequalities whose sides come close: at infinity, beside excluded points, or nowhere."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxbounds as jb
+from jaxbounds.falsification.engine import verdicts_on
+from jaxbounds.runs.falsify import by_balls
+
+pytest.importorskip("flint")
+X, HALF = {"x": jb.Reals(())}, {"x": jb.Box(0, jnp.inf, ())}
+XY = {"x": jb.Box(1, 5, ()), "y": jb.Box(1, 5, ())}
+STEP = {"x": jb.Box(1, 3, ()), "eta": jb.Box(0, 2 / 3, ())}
+TRUE = {
+    "at infinity": (jnp.tanh, 1.0, X, None),
+    "two entries": (lambda x: jnp.max(x), lambda x: jax.nn.logsumexp(x), {"x": jb.Reals(2)}, None),
+    "at an open end": (
+        lambda x, eta: jnp.abs(1 - eta * x), 1.0, STEP,
+        lambda eta: {"0 < eta < 2/3": (eta > 0) & (eta < 2 / 3)},
+    ),
+    "at zero": (
+        lambda x: jnp.exp(x) - 1 - x, lambda x: x**2 / 2 / (1 - x / 3), {"x": jb.Box(0, 3, ())},
+        lambda x: {"0 < x < 3": (x > 0) & (x < 3)},
+    ),
+    "at one point": (
+        lambda x: x * (1 - x), 0.25, {"x": jb.Box(0, 1, ())}, lambda x: {"x != 1/2": x != 0.5},
+    ),
+    "largest below one": (
+        lambda x, y: 2 * x * y, lambda x, y: x * x + y * y, XY,
+        lambda x, y: {"apart": jnp.abs(x - y) >= 0.1},
+    ),
+}  # fmt: skip
+FALSE = {
+    "at pi": (lambda x: 1 - jnp.exp(-x) * (x - math.pi) ** 2, 1.0, HALF, None),
+    "at pi, not at 3": (
+        lambda x: 1 - (x - 3) ** 2 * (x - math.pi) ** 2, 1.0, {"x": jb.Box(0, 5, ())},
+        lambda x: {"x != 3": x != 3},
+    ),
+    "again and again": (lambda x: 1 - jnp.sin(x) ** 2 / (1 + x), 1.0, HALF, None),
+    "far away": (lambda x: x * (2000 * math.pi - x), (1000 * math.pi) ** 2, X, None),
+    "at a closed end": (
+        lambda x, y: jnp.exp(x) * y, 2.0, {"x": jb.Box(0, 3, ()), "y": jb.Box(0, 3, ())},
+        lambda x, y: {"closed": x + jnp.log(y) <= math.log(2)},
+    ),
+    "on a sphere": (lambda x: x[0] * x[1], 0.5, {"x": jb.Sphere(1, 2)}, None),
+}  # fmt: skip
+
+
+def _status(lhs, rhs, over, hypotheses):
+    more = {"hypotheses": hypotheses} if hypotheses else {}
+    claim = jb.claim("mine.strict", lhs, "<", rhs, over=over, **more)
+    (verdict,) = verdicts_on(claim, referee=by_balls)
+    return verdict.status
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_a_strict_claim_holds_if_its_sides_only_come_close(name):
+    assert _status(*TRUE[name]) == "holds"
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_a_strict_claim_with_equal_sides_at_a_point_does_not_hold(name):
+    assert _status(*FALSE[name]) in ("fails", "inconclusive")
