@@ -100,10 +100,11 @@ def strictly(
             if promised := ", ".join(statement.there_is or {}):
                 words = f"no {promised} satisfies the strict inequality at {given(instance)}"
             return Decision("fails", decision.ratio, words)
+    zero = _nearly_zero(m)
     if len(equal):
         at = given(pool.instance(int(equal[0])))
         reason = f"both sides are equal, at least in floats, at {at}"
-    elif _nearly_zero(m):
+    elif zero:
         reason = "one side is zero, and the other side comes near zero"
     elif decision.reason == BELOW_ONE and not decision.ratio > 1 - NEAR_ONE:
         return decision
@@ -111,7 +112,7 @@ def strictly(
         reason = f"the worst ratio comes within {1 - decision.ratio:.1g} of one"
     else:
         reason = decision.reason
-    if words := unreached():
+    if not zero and (words := unreached()):
         return Decision("holds", decision.ratio, words)
     words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
     return Decision("inconclusive", decision.ratio, words)
