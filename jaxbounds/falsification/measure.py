@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.evaluation import (
@@ -69,8 +70,12 @@ class Measured(NamedTuple):
 
 @contextlib.contextmanager
 def float64_on_cpu() -> Iterator[None]:
-    """Use float64 on the CPU with full matmul precision in a `with` block."""
+    """Use float64 on the CPU, full matmul precision and one BLAS thread in a `with` block.
+
+    BLAS threads round sums in another order, and wait busily for each other in small matrices.
+    """
     with (
+        threadpool_limits(1, user_api="blas"),
         enable_x64(True),
         jax.default_device(jax.devices("cpu")[0]),
         jax.default_matmul_precision("highest"),
