@@ -312,6 +312,43 @@ def test_an_audit_never_mixes_papers(tmp_path, monkeypatch, capsys):
     assert "x holds verdicts on yours" in capsys.readouterr().err
 
 
+STOPS = """
+import os
+import jaxbounds as jb
+
+def evaluate(instance, size):
+    if not os.path.exists("go"):
+        raise KeyboardInterrupt
+    return jb.Sides(lhs=size["n"], rhs={"printed": size["n"] + 1, "control": size["n"] - 1})
+
+ONE = jb.claim("mine.one", 1, "<=", 2, over={})
+TWO = jb.Statement(id="mine.two", label="2", formula="n <= n + 1", kind="inequality", control="n-1",
+    over={}, evaluate=evaluate, host=True, sizes=({"n": 4},), forms=(jb.Form(name="printed"),))
+PAPER = jb.Paper(id="mine", title="Mine", statements=(ONE, TWO))
+"""
+
+
+def test_a_stopped_audit_keeps_its_verdicts_and_says_that_it_is_incomplete(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(STOPS)
+    command = ["audit", "mine", "--import", "own.py", "--out", "x", "--jobs", "1", "--no-certify"]
+    assert main(command) == 1
+    page = Path("x/audit.md").read_text()
+    assert "**Incomplete**: the run stopped before it judged 1 of 2 statements: `mine.two`" in page
+    assert "### mine.one" in page and "### mine.two" not in page
+    assert "audit.md is incomplete: the run did not judge 1 statement." in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        jb.audit("own.py", out="y", jobs=1, certify=False)
+    assert "mine.two" in Path("y/audit.md").read_text()
+    Path("go").touch()
+    main(command)
+    assert "1/2 mine.one" not in capsys.readouterr().err  # its verdict was kept
+    page = Path("x/audit.md").read_text()
+    assert "Incomplete" not in page and "### mine.two" in page
+
+
 @pytest.mark.slow
 def test_a_paper_that_is_not_there_is_one_sentence(capsys):
     assert main(["audit", "nothing"]) == 2

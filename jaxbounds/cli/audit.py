@@ -11,6 +11,7 @@ from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
 from jaxbounds.ground.exceptions import Refused
+from jaxbounds.report.headline import plural
 from jaxbounds.report.items import coverage
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
@@ -33,8 +34,9 @@ def audit(
     verdict. The audit also lists the errata with their consequences, the unchecked items with the
     reasons, the versions, the seed and the digest of the findings. The command does not judge a
     statement again if the folder holds the statement's verdict from a run with equal library
-    version, source code and seed. The exit status is that of `verify`: 0 if every verdict agrees
-    with the record.
+    version, source code and seed. After Ctrl-C the command writes an audit of the verdicts so far,
+    and the same command judges the other statements. The exit status is that of `verify`: 0 if
+    every verdict agrees with the record.
 
     Args:
         paper: the id of the paper.
@@ -62,7 +64,7 @@ def audit(
     run = audited(selection, options, place, jobs=jobs)
     if set(run.kept) != {s.id for s in selection.statements}:
         show(run, console_for_output())
-        if run.stopped:
+        if run.stopped and run.folder.published() is None:  # the folder holds another run
             return run.status
     else:
         run.take_kept()
@@ -70,13 +72,16 @@ def audit(
     written = write_audit(run)
     items = [
         {**dataclasses.asdict(one.item), "verdict": one.words}
-        for one in coverage(written.paper, run.verdicts)
+        for one in coverage(written.paper, written.verdicts)
     ]
     answer(folder=str(place), digest=written.digest, items=items,
-           verdicts=[v.to_json() for v in run.verdicts])  # fmt: skip
+           verdicts=[v.to_json() for v in written.verdicts])  # fmt: skip
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
-    if run.status:
+    if run.stopped:
+        left = plural(len(selection.statements) - len(run.done), "statement")
+        say(f"audit.md is incomplete: the run did not judge {left}. Try the same command again")
+    elif run.status:
         say(
             "some verdicts differ from the recorded verdicts or from the claims: check them before "
             "you send the audit"

@@ -84,6 +84,7 @@ def markdown(audit: Audit, /) -> str:
     parts += [text(paper.citation)] if paper.citation else []
     parts += [f"Read: {_sentence(paper.edition)}"] if paper.edition else []
     parts += [", ".join(map(_named, paper.links, paper.links.values()))] if paper.links else []
+    parts += _incomplete(audit)
     made = f"jaxbounds {audit.settings['jaxbounds']}, seed {audit.settings['seed']}"
     parts += [f"*Measured with {made}; digest* {code(audit.digest[:16])}"]
     parts += _in_short(audit)
@@ -101,6 +102,18 @@ def markdown(audit: Audit, /) -> str:
         "Numbered items", "Each has its statement, or why there is none.", paper.items, audit
     )
     return "\n\n".join([*parts, *_reading(audit), *_again(audit)]) + "\n"
+
+
+def _incomplete(audit: Audit) -> Iterator[str]:
+    """Yield a warning that names the statements without a verdict, if there are such statements."""
+    judged, every = {v.id for v in audit.verdicts}, audit.paper.statements
+    left = [s.id for s in every if s.id not in judged]
+    if left:
+        yield (
+            f"**Incomplete**: the run stopped before it judged {len(left)} of "
+            f"{plural(len(every), 'statement')}: {', '.join(map(code, left))}. The command under "
+            '"How to repeat it" judges these statements.'
+        )
 
 
 def _sentence(words: str) -> str:

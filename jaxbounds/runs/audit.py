@@ -13,7 +13,7 @@ from jaxbounds.report.page import document
 from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.engines import Where, engine_of
 from jaxbounds.runs.folder import verdicts_in
-from jaxbounds.runs.statement_run import Options, Verification
+from jaxbounds.runs.statement_run import INTERRUPTED, Options, Verification
 
 
 def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selection:
@@ -64,11 +64,14 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
 
 
 def write_audit(run: Verification, /) -> Audit:
-    """Write audit.md and audit.html into the folder that holds the verdicts."""
+    """Write audit.md and audit.html into the folder that holds the verdicts.
+
+    If some statements have no verdict so far, both files say so in their first lines.
+    """
     (paper,), folder = run.selection.papers, run.folder
-    about = Audit(
-        paper, run.verdicts, folder.settings, folder.path, run.selection.catalogue.imports
-    )
+    found = {name: kept.verdicts for name, kept in run.beside.items()} | run.done
+    verdicts = tuple(v for s in paper.statements for v in found.get(s.id, ()))
+    about = Audit(paper, verdicts, folder.settings, folder.path, run.selection.catalogue.imports)
     text = markdown(about)
     body = element("main", to_html(text))
     folder.write("audit.md", text)
@@ -108,13 +111,20 @@ def audit(
 
     Raises:
         Refused: if no paper has this name, or the folder holds verdicts on another paper.
+        KeyboardInterrupt: if the user stops the run; the audit of the verdicts so far is in `out`.
     """
     selection, options = (
         the_paper(paper, imports),
         Options(seed=seed, certify=certify, timeout=timeout),
     )
     run = audited(selection, options, Path(out), on=engine_of(on), jobs=jobs)
-    for _ in run:
-        pass
+    try:
+        for _ in run:
+            pass
+    except KeyboardInterrupt:
+        run.stopped = INTERRUPTED
+        if run.publish():
+            write_audit(run)
+        raise
     run.publish()
     return write_audit(run)
