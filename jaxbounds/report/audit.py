@@ -322,10 +322,12 @@ def _reading(audit: Audit) -> Iterator[str]:
         '"x3 loose" means that the right side was at least three times the left side on every '
         'instance, and "attained" that an instance reached the right side. "loose by 2" and '
         '"over by 2" give the difference of the sides, if a side is negative or zero. A worst '
-        "ratio found by search is a lower estimate of the supremum. A control is a claim that is "
-        "false on purpose and goes through the same code. The near-control is the form with a "
-        "right side 1% smaller (for an identity, one side moved by a millionth). If no instance "
-        "refutes the near-control, the form may be loose by more than that. An audit is evidence "
+        "ratio found by search is a lower estimate of the supremum. A control is a false variant "
+        "of a claim: the author of the statement or the library made the control false on purpose. "
+        "The library judges the control like the claim, and must reject the control. The library "
+        "also makes each form stronger: the larger side becomes 1% smaller (for an identity, one "
+        "side moves by a millionth). If no instance refutes the stronger form, the form may be "
+        "loose by more than that. An audit is evidence "
         "about the formulas as code states them. The paper's authors judge best whether the code "
         "states them rightly."
     )

@@ -12,7 +12,7 @@ from jaxbounds.report.formula import mathml, without_links
 from jaxbounds.report.markup import Html, element, joined
 
 NOT_COVERED = "not yet covered"
-DECLARED = "declared, not judged here"
+DECLARED = "with a statement that this run did not judge"
 UNDECIDED = ("inconclusive", "error")
 """The statuses of verdicts that leave an item's claim undecided."""
 _MATH = re.compile(

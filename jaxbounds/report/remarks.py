@@ -46,9 +46,10 @@ def remarks(
                     "Try the logarithms of both sides"
                 )
                 continue
-            code = f" ({', '.join(judged)})" if judged else ""
+            code = f"your code of {', '.join(judged)}" if judged else "your code"
             yield (
-                f"  is the code{code} wrong, or the claim? For an erratum add expected='fails', "
+                f"  either {code} differs from the paper's formula, or the paper's claim is false: "
+                "compute both sides by hand. For an erratum add expected='fails', "
                 "note='why it fails', counterexample=jb.Counterexample(instance="
                 f"{instance_code(stored.instance, file)}, "
                 f"size={stored.meta['size']}, ratio={number_code(stored.meta['ratio'])})"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from jaxbounds.claims.statements import Statement
+from jaxbounds.claims.statements import FITTED, Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
 from jaxbounds.report.columns import COLUMNS, Column, is_difference, number
 from jaxbounds.report.formula import formula
@@ -112,9 +112,10 @@ def evidence_words(verdict: Verdict, /) -> str:
         percent = f"{100 * verdict.sensitivity:.2g}%"
         unnoticed = f"no instance refutes a {larger} side that is up to {percent} smaller"
         parts.append(f"a smaller {larger} side would not pass" if slight else unnoticed)
-    if verdict.status != "fails":  # a false claim needs no stronger claim
+    if verdict.status != "fails" and verdict.kind not in FITTED:
         near = "an instance refutes" if verdict.near else "no instance refutes"
-        parts.append(f"{near} the near-control, a slightly stronger claim")
+        by = "a millionth" if verdict.relation == "=" else "1%"
+        parts.append(f"the library made the claim stronger by {by}, and {near} the stronger claim")
     return "; ".join(parts)
 
 

@@ -302,7 +302,8 @@ def test_coverage_in_words():
     claim = item.claim(1.0, "<=", 2.0, over={}, sizes={"d": 1})
     paper = jb.Paper(id="t", title="t", contents=jb.Items(item), statements=(claim,))
     assert in_short(coverage(paper, ())) == (
-        "0 of 1 items of the source have a verdict; 0 not yet covered; 1 declared, not judged here"
+        "0 of 1 items of the source have a verdict; 0 not yet covered; "
+        "1 with a statement that this run did not judge"
     )
     lost = [replace(one, status="error") for one in jb.falsify(claim)]
     assert in_short(coverage(paper, lost)) == (
