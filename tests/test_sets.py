@@ -303,6 +303,11 @@ def test_coordinates_stay_in_the_set_and_reach_it(chosen):
 def test_finite_sets_are_enumerated():
     assert jb.Signs("d").every(SIZE).shape == (8, 3)
     assert jb.Integers(0, 2, 2).every(SIZE).shape == (9, 2)
+    for one, count in (jb.Simplex((2, 1), 3), 1), (jb.Sphere(2, 1), 2), (jb.PSD(2, at_most=0), 1):
+        points = one.every(SIZE)
+        assert len(points) == one.cardinality(SIZE) == count
+        assert all(all(one.meets(point, SIZE).values()) for point in points)
+    assert jb.SubSimplex(1).every(SIZE) is None and jb.Simplex("d").every(SIZE) is None
     assert jb.Signs(20).every(SIZE) is None and jb.Ball(1, "d").every(SIZE) is None
     both = Over({"s": jb.Signs(2), "k": jb.OneOf(1.0, 2.0, 3.0)}).every(SIZE)
     rows = {(*s, k) for s, k in zip(both["s"].tolist(), both["k"].tolist()) for s in [tuple(s)]}
@@ -421,7 +426,10 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
     (lambda: jb.Symmetric("d", at_most=-1), "expected a norm of at least 0"),
     (lambda: jb.PSD(0), "expected axes of positive length. Try"),
     (lambda: jb.Ball(-1, "d"), "radius=-1, expected a positive finite number. Try 1"),
-    (lambda: jb.Ball(0, 2), "radius=0, expected a positive"),
+    (lambda: jb.Ball(0, 2), r"only the point zero .* Try jb.OneOf\(\[np.full\(2, 0.0\)\]\)"),
+    (lambda: jb.OperatorNorm(0, "d"), r"Try jnp.full\(\(d, d\), 0.0\) in both sides"),
+    (lambda: jb.Simplex("d", 0), r"only the point zero lies in the set. Try jnp.full\(d, 0.0\)"),
+    (lambda: jb.Box(1, 1, ("d", 2)), r"Try jnp.full\(\(d, 2\), 1.0\) in both sides"),
     (lambda: jb.Sphere(-1, 2), "radius=-1, expected a positive"),
     (lambda: jb.Sphere(1, 0), "expected at least one entry. Try"),
     (lambda: jb.OperatorNorm(-1, 2), "radius=-1, expected a positive"),
@@ -433,7 +441,7 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
     (lambda: jb.Integers(2, 1), "expected lo <= hi"),
     (lambda: jb.Integers(0, np.inf), "expected finite ends. Try"),
     (lambda: jb.Simplex(0), "expected rows with entries. Try"),
-    (lambda: jb.Simplex(2, -1), "total=-1.0, expected a positive"),
+    (lambda: jb.Simplex(2, -1), "total=-1, expected a positive"),
     (lambda: jb.SubSimplex((), 1), "expected rows with entries. Try"),
     (lambda: jb.Signs(2, 0.0), "scale=0.0, expected a positive"),
     (lambda: jb.OneOf(1.0, float("nan")), "which hold NaN. Try"),

@@ -177,11 +177,9 @@ def test_an_id_with_capitals_gets_an_id_that_fits():
 
 
 def test_a_reason_names_no_size_where_there_is_none():
-    constant = {"k": jb.OneOf(0.5)}
-    assert (
-        "have one point, so all 128 draws are equal"
-        in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason
-    )
+    constant = {"k": jb.Ball(1, 0)}
+    found = _of(lambda k: jnp.sum(k), "<=", lambda k: jnp.sum(k) + 1, over=constant)
+    assert "no entries, so all 128 draws are equal" in found.reason
 
 
 STRICT = {

@@ -9,6 +9,7 @@ import numpy as np
 from jaxbounds.claims.statements import FITTED, ON_AVERAGE, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import Decision, edge
+from jaxbounds.falsification.discrete import all_points
 from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing
@@ -40,6 +41,9 @@ A larger number counts fewer claims as sharp."""
 ENOUGH = 8
 """If at least this many draws are all equal, the verdict reports a sampler without randomness. A
 larger number overlooks more samplers."""
+PAIR = 2
+"""Constant sides are a warning only if the claim's sets have more than this many points. A larger
+number judges more claims whose sides ignore the draws."""
 FEW = 4
 """If all draws are equal, the advice lists at most this many other sizes of the claim. A larger
 number lists more sizes."""
@@ -165,17 +169,26 @@ def ailments(
     for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH
+        drawn = drawn and not (source == "over" and _has_points(statement, at, 1))
         if drawn and len(np.unique(labelled(batch))) < 2:
             yield _equal_draws(statement, source, at, batch)
     if searched.runs and not searched.met:
         yield "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"
     # The search for `there_is` entries may bring both sides to one number.
     plain = statement.is_bound and statement.there_is is None
-    if plain and statement.kind not in ON_AVERAGE and statement.sample:
+    alone = all(_has_points(statement, at, PAIR) for at in range(len(statement.sizes)))
+    if plain and statement.kind not in ON_AVERAGE and statement.sample and not alone:
         sides = [(column.measured.lhs, column.measured.rhs) for column in columns]
         drawn = np.asarray(columns[-1].sources) != "cases"
         if np.sum(drawn) >= ENOUGH and all(len(np.unique(s[drawn])) < 2 for s in sum(sides, ())):
             yield _constant_sides(statement, *(side[drawn] for side in sides[0]))
+
+
+def _has_points(statement: Statement, at: int, most: int) -> bool:
+    """Return whether the claim's sets have at most `most` points at the size with this index."""
+    sets = all_points(statement, Size(statement.sizes[at]))
+    count = None if sets is None else sets.cardinality(statement.sizes[at])
+    return count is not None and count <= most
 
 
 def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) -> str:

@@ -66,7 +66,7 @@ def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
     zero = not np.any(sides)
     leaves = [x for batch in pool.instances for x in jax.tree.leaves(batch) if is_float(x)]
     entries = max((float(np.max(np.abs(x), initial=0.0)) for x in leaves), default=1.0)
-    if zero and entries > TINY:
+    if zero and (entries > TINY or not entries):  # a product of exact zeros is no underflow
         return f"both sides are zero on all instances. {TRY_ZERO}"
     said = "are zero" if zero else f"are at most {np.max(sides):.1g}"
     cure = "larger sets in over=, such as jb.Ball(1, 'd')" if statement.over else "larger entries"

@@ -210,8 +210,7 @@ class Set(metaclass=CarefulABC):
         for number in numbers:
             refuse(number)
         shape: Shape = getattr(self, "shape", ())
-        axes = shape if isinstance(shape, tuple) else (shape,)
-        for axis in axes:
+        for axis in self._axes():
             if not isinstance(axis, int | str) or isinstance(axis, bool):
                 raise Refused(
                     f"shape={shape!r}: expected names of sizes or whole numbers. Try ('n', 3)"
@@ -219,17 +218,48 @@ class Set(metaclass=CarefulABC):
             refuse(axis)
         if not any(isinstance(number, str) for number in numbers):
             self._refuse_numbers({})
-        if hasattr(self, "shape") and not any(isinstance(axis, str) for axis in axes):
+        if hasattr(self, "shape") and not any(isinstance(axis, str) for axis in self._axes()):
             self.shape_at({})
 
     def _refuse_numbers(self, size: Size) -> None:
         """Refuse numbers that define no set for the given sizes, such as a negative radius."""
 
+    def _positive(self, name: str, number: Number, size: Size) -> float:
+        """Return a positive finite number that defines the set, or refuse the number.
+
+        Raises:
+            Refused: if the number is not positive and finite. For 0 the message says how to state a
+                claim about the single point of the set.
+        """
+        found = number_of(number, size)
+        if 0 < found < math.inf:
+            return float(found)
+        if found:
+            raise Refused(f"{self!r} has {name}={found}, expected a positive finite number. Try 1")
+        where = f" at {dict(size)}" if size else ""
+        positive = f"sizes at which {number} is positive"
+        cure = positive if isinstance(number, str) else self._point_in_words(0.0)
+        raise Refused(
+            f"{self!r} has {name}={found}, expected a positive finite number: only the point zero "
+            f"lies in the set{where}. Try {cure}"
+        )
+
     def _radius(self, size: Size) -> float:
-        radius = number_of(self.R, size)  # type: ignore[attr-defined]
-        if not 0 < radius < math.inf:
-            raise Refused(f"{self!r} has radius={radius}, expected a positive finite number. Try 1")
-        return float(radius)
+        return self._positive("radius", self.R, size)  # type: ignore[attr-defined]
+
+    def _axes(self) -> tuple[int | str, ...]:
+        shape: Shape = getattr(self, "shape", ())
+        return shape if isinstance(shape, tuple) else (shape,)
+
+    def _point_in_words(self, value: float) -> str:
+        """Return advice for a claim about the one array whose entries all have a value."""
+        axes = self._axes()
+        if not axes:
+            return f"jb.OneOf({value})"
+        shape = f"({', '.join(map(str, axes))})" if axes[1:] else f"{axes[0]}"
+        if any(isinstance(axis, str) for axis in axes):
+            return f"jnp.full({shape}, {value}) in both sides, and no set for this argument"
+        return f"jb.OneOf([np.full({shape}, {value})])"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbounds.claims.refused import careful
 from jaxbounds.claims.sets.base import (
@@ -47,6 +48,10 @@ def _orthonormal(key: jax.Array, rows: int, columns: int) -> jax.Array:
 
 
 class _OfMatrices(Set):
+    def _axes(self) -> tuple[int | str, ...]:
+        axes = super()._axes()
+        return axes * 2 if len(axes) == 1 else axes
+
     def shape_at(self, size: Size) -> tuple[int, ...]:
         shape = super().shape_at(size)
         if len(shape) == 1:
@@ -308,6 +313,10 @@ class Symmetric(_OfMatrices):
                 f"{self!r} has at_most={bound}, expected a norm of at least 0. Try at_most=1"
             )
         return bound
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """Return the zero matrix, the set's only point, if the norm is at most 0; else None."""
+        return None if self._bound(size) else np.zeros((1, *self.shape_at(size)))
 
     @property
     def _p(self) -> float:

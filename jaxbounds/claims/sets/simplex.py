@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets.base import CORNERS, MORE, Chart, Draw, Set, agrees, modules
-from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+from jaxbounds.claims.sets.expressions import Number, Shape, Size
 from jaxbounds.ground.exceptions import Refused
 
 
@@ -38,10 +38,7 @@ class Simplex(Set):
         self._sum(size)
 
     def _sum(self, size: Size) -> float:
-        total = float(number_of(self.total, size))
-        if not 0 < total < math.inf:
-            raise Refused(f"{self!r} has total={total}, expected a positive finite number. Try 1")
-        return total
+        return self._positive("total", self.total, size)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         total = self._sum(size)
@@ -67,6 +64,11 @@ class Simplex(Set):
         """Return the simplex's corners; None for a set of matrices, or with too many corners."""
         *rows, n = self.shape_at(size)
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """Return the set's only point if the rows have a single entry, else None."""
+        shape = self.shape_at(size)
+        return np.full((1, *shape), self._sum(size)) if shape[-1] == 1 else None
 
     def project(self, x: Any, size: Size) -> Any:
         """Return the nearest rows: find a threshold by sorting, subtract it, and clip at zero."""
@@ -121,6 +123,9 @@ class SubSimplex(Simplex):
         """Return the corners, for a single row: rows with one nonzero entry, and the zero row."""
         found = super().corners(size)
         return None if found is None else np.concatenate([found, np.zeros_like(found[:1])])
+
+    def every(self, size: Size) -> None:
+        """Return None, because the set has infinitely many points."""
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw rows with one nonzero entry, or with only zeros."""

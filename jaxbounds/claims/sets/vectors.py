@@ -56,10 +56,9 @@ class Box(Set):
         low, high = float(number_of(self.lo, size)), float(number_of(self.hi, size))
         where = f" at {dict(size)}" if size else ""
         if low == high and math.isfinite(low):
-            one = f"[np.full({self.shape!r}, {low})]" if self.shape != () else low
             raise Refused(
                 f"{self!r} has lo={low}, hi={high}{where}, which allow only one point. "
-                f"Try jb.OneOf({one})"
+                f"Try {self._point_in_words(low)}"
             )
         if not low < high:
             swapped = f"jb.Box({high:g}, {low:g}, {self.shape!r})"
@@ -304,6 +303,11 @@ class Sphere(Ball):
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         return self._boundary(shape, size)
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """Return the numbers -R and R if the arrays have a single entry, else None."""
+        shape, radius = self.shape_at(size), self._radius(size)
+        return np.reshape([-radius, radius], (2, *shape)) if math.prod(shape) == 1 else None
 
     def project(self, x: Any, size: Size) -> Any:
         """Scale the point to norm R."""
