@@ -72,7 +72,8 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
                 "each side"
             )
         l, r = left[0], right[0]
-        if l == INF and r.is_finite() and stated.is_finite():
+        above = l == INF and (r.is_finite() or r == -INF)
+        if (above or (r == -INF and l.is_finite())) and stated.is_finite():
             return Gap(arb(1), 0, l, r)
         scale = max(abs(l).upper(), abs(r).upper())
         gap = (l - r - stated) / scale if scale > 0 else ZERO

@@ -1,5 +1,7 @@
 """Sides that are infinite by definition satisfy a bound; ball arithmetic decides overflows."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,15 @@ def test_divergences_that_are_infinite_on_both_sides_satisfy_a_bound():
                    false={"0.98": lambda p, q: 0.98 * _kl(p, q)})  # fmt: skip
     assert [row.status for row in rows] == ["holds", "fails"], rows[0].reason
     assert "instances with an infinite side do not count" in rows[0].reason
+
+
+@pytest.mark.parametrize("relation, rhs, status", [
+    ("<=", -math.inf, "fails"), (">=", math.inf, "fails"), ("<", -math.inf, "fails"),
+    ("<=", math.inf, "vacuous"), (">=", -math.inf, "vacuous"),
+])  # fmt: skip
+def test_an_infinite_bound_of_a_finite_side_is_decided(relation, rhs, status):
+    (row,) = _judged(lambda x: jnp.sum(x), relation, rhs, {"x": jb.Box(-1, 1, 2)})
+    assert row.status == status, row.reason
 
 
 def test_two_infinite_sides_are_equal_in_a_strict_claim():
