@@ -29,13 +29,22 @@ def in_words(instance: Instance, /) -> str:
     return ", ".join(parts)
 
 
+def _digits(number: Any) -> str:
+    """Return a float in three digits, or in as many digits as its type needs to read it back."""
+    for places in range(3, 18):
+        text = f"{float(number):.{places}g}"
+        if type(number)(float(text)) == number:
+            break
+    return text
+
+
 def _entries(leaf: np.ndarray) -> str:
-    digits = "{:.3g}".format if is_float(leaf) else str
+    digits = _digits if is_float(leaf) else str
     if leaf.size and np.all(leaf == leaf.flat[0]):
-        return digits(leaf.flat[0].item()) + " in every entry" * (leaf.size > 1)
+        return digits(leaf.flat[0]) + " in every entry" * (leaf.size > 1)
     if leaf.size <= SHOWN:
         rows: Callable[[Any], str] = lambda x: (
-            f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x.item())
+            f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x[()])
         )
         return rows(leaf)
     return f"an array of shape {leaf.shape}"
