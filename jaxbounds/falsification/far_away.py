@@ -22,11 +22,10 @@ ROWS = 8
 """`look_far_away` multiplies the entries of this many instances. A larger number takes longer."""
 
 
-def _ends(chosen: Any, size: Size) -> bool:
+def _is_bounded(chosen: Any, size: Size) -> bool:
     if not isinstance(chosen, Box | Integers):
         return False
-    lower, upper = chosen._ends(size)
-    return bool(np.isfinite(lower) and np.isfinite(upper))
+    return bool(np.all(np.isfinite(chosen.ends(size))))
 
 
 def look_far_away(bench: Bench, pool: Pool, /) -> None:
@@ -38,9 +37,13 @@ def look_far_away(bench: Bench, pool: Pool, /) -> None:
     for index, size in enumerate(map(Size, statement.sizes)):
         far = [
             name for name, chosen in statement.over.items()
-            if isinstance(chosen, Box) and not _ends(chosen, size)
+            if isinstance(chosen, Box) and not _is_bounded(chosen, size)
         ]  # fmt: skip
-        if index not in pool.sizes or not far or not all(_ends(one, size) for one in promised):
+        if (
+            index not in pool.sizes
+            or not far
+            or not all(_is_bounded(one, size) for one in promised)
+        ):
             continue
         batch = take(pool.of_size(index)[0], slice(0, ROWS))
         for factor in SCALES:

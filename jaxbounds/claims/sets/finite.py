@@ -27,9 +27,14 @@ class Integers(Set):
         self._refuse(self.lo, self.hi)
 
     def _refuse_numbers(self, size: Size) -> None:
-        self._ends(size)
+        self.ends(size)
 
-    def _ends(self, size: Size) -> tuple[int, int]:
+    def ends(self, size: Size) -> tuple[int, int]:
+        """Return the least and the greatest value of an entry.
+
+        Raises:
+            Refused: if the ends are not whole numbers, or the least value exceeds the greatest.
+        """
         low, high = number_of(self.lo, size), number_of(self.hi, size)
         if math.isinf(low) or math.isinf(high):
             raise Refused(f"{self!r} has lo={low}, hi={high}, expected finite ends. Try hi=100")
@@ -46,7 +51,7 @@ class Integers(Set):
         return int(low), int(high)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         # `high + 1` may overflow the machine integers; then only `extreme` draws the largest
         # integer.
         above = lambda: min(high + 1, int(jnp.iinfo(jnp.asarray(0).dtype).max))
@@ -57,19 +62,19 @@ class Integers(Set):
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw a point with each entry equal to `lo` or `hi`."""
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
         return jnp.where(corner, jnp.asarray(high), jnp.asarray(low))
 
     def project(self, x: Any, size: Size) -> Any:
         """Return the nearest point: round each entry, then clip it to lo..hi."""
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         xp = modules(x)
         return xp.clip(xp.round(x), low, high).astype(xp.asarray(1).dtype)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """Test that each entry is a whole number in lo..hi."""
-        (low, high), xp = self._ends(size), modules(x)
+        (low, high), xp = self.ends(size), modules(x)
         within = xp.all((x >= low) & (x <= high) & (x == xp.round(x)))
         return {f"{name} in {self.lo}..{self.hi}": within}
 
@@ -81,7 +86,7 @@ class Integers(Set):
             return jnp.stack([x] * 5)
         entry = jax.random.randint(at, (), 0, flat.size)
         onto, source = jax.random.randint(copy, (2,), 0, flat.size)
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         moved = [flat.at[entry].add(1), flat.at[entry].add(-1), flat.at[onto].set(flat[source]),
                  flat.at[entry].set(low), flat.at[entry].set(high)]  # fmt: skip
         shape = jnp.shape(x)
@@ -89,18 +94,18 @@ class Integers(Set):
 
     def cardinality(self, size: Size) -> int:
         """Return the number of points: (hi - lo + 1) to the power of the number of entries."""
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         return (high - low + 1) ** math.prod(self.shape_at(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
         """Return the points with the indices `rows` in the lexicographic order of the entries."""
-        (low, high), shape = self._ends(size), self.shape_at(size)
+        (low, high), shape = self.ends(size), self.shape_at(size)
         found = low + digits(rows, high - low + 1, math.prod(shape))
         return found.reshape((-1, *shape))
 
     def every(self, size: Size) -> np.ndarray | None:
         """Return all points of the set if there are at most 4096, else None."""
-        (low, high), shape = self._ends(size), self.shape_at(size)
+        (low, high), shape = self.ends(size), self.shape_at(size)
         if math.prod(shape) * math.log(high - low + 1) > math.log(MOST) + 1e-9:
             return None
         found = list(itertools.product(range(low, high + 1), repeat=math.prod(shape)))

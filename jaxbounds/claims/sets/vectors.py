@@ -50,9 +50,14 @@ class Box(Set):
         self._refuse(self.lo, self.hi)
 
     def _refuse_numbers(self, size: Size) -> None:
-        self._ends(size)
+        self.ends(size)
 
-    def _ends(self, size: Size) -> tuple[float, float]:
+    def ends(self, size: Size) -> tuple[float, float]:
+        """Return the least and the greatest value of an entry; both may be infinite.
+
+        Raises:
+            Refused: if the least value is not below the greatest value.
+        """
         low, high = float(number_of(self.lo, size)), float(number_of(self.hi, size))
         where = f" at {dict(size)}" if size else ""
         if low == high and math.isfinite(low):
@@ -67,7 +72,7 @@ class Box(Set):
         return low, high
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         if math.isfinite(low) and math.isfinite(high):
             inside = lambda k: jax.random.uniform(k, shape, minval=low, maxval=high)
 
@@ -99,7 +104,7 @@ class Box(Set):
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw a corner: each entry is a finite end of the interval."""
-        low, high = self._ends(size)
+        low, high = self.ends(size)
         if not math.isfinite(low) and not math.isfinite(high):
             return super().extreme(key, size)
         corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
@@ -108,7 +113,7 @@ class Box(Set):
 
     def corners(self, size: Size) -> np.ndarray | None:
         """Return the box's corners; None if there are more than 256, or an end is infinite."""
-        ends, shape = self._ends(size), self.shape_at(size)
+        ends, shape = self.ends(size), self.shape_at(size)
         entries = math.prod(shape)
         if not all(map(math.isfinite, ends)) or entries > math.log2(CORNERS):
             return None
@@ -117,11 +122,11 @@ class Box(Set):
 
     def project(self, x: Any, size: Size) -> Any:
         """Clip each entry to the interval [lo, hi]."""
-        return modules(x).clip(x, *self._ends(size))
+        return modules(x).clip(x, *self.ends(size))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """Test whether all entries respect each finite end, exactly and without a tolerance."""
-        (low, high), xp = self._ends(size), modules(x)
+        (low, high), xp = self.ends(size), modules(x)
         found = {
             f"{name} >= {self.lo}": xp.all(x >= low),
             f"{name} <= {self.hi}": xp.all(x <= high),
@@ -134,7 +139,7 @@ class Box(Set):
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Return one chart (map from coordinates) if both bounds of the entries are finite."""
-        (low, high), shape = self._ends(size), self.shape_at(size)
+        (low, high), shape = self.ends(size), self.shape_at(size)
         if not math.isfinite(high - low):
             return super().charts(size)
         k = math.prod(shape)
