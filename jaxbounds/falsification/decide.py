@@ -1,11 +1,12 @@
 """The rules that turn a claim's measurements into its status: holds, fails, inconclusive, ..."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbounds.claims.statements import BY_INSTANCE, DRAWN, Form, Statement, Status
-from jaxbounds.claims.statements.two_sides import TwoSides
+from jaxbounds.claims.statements.problems import WIDEST
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.bench import Column
 from jaxbounds.falsification.evaluation import Flags, Reals
@@ -24,6 +25,10 @@ class Decision(NamedTuple):
 
 REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
+WITH_CONTROL = 9e-6
+"""The control that the library makes for an identity is wrong by 1%. The rules reject a difference
+of a thousand tolerances, so they reject this control only up to this tolerance. A larger number
+advises tolerances with which the library cannot reject its control."""
 NUMERICAL = 1e-3
 """A relative error bar up to this width counts as rounding; a wider bar is statistical and leaves
 equality undecided. A larger value treats wider bars as rounding."""
@@ -144,11 +149,20 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
     )
 
 
-def _remedies(statement: Statement) -> str:
-    claim = isinstance(statement.evaluate, TwoSides)
-    words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
-    words += ", the rounding error of lhs - rhs"
-    return f"{words}, or smaller sets in over=" if statement.over else words
+def _tolerance(statement: Statement, needed: float) -> str:
+    """Return a tolerance as an argument, rounded up to one digit; empty if it is too large."""
+    if not 0 < needed <= (WIDEST if statement.control else WITH_CONTROL):
+        return ""
+    unit = 10.0 ** math.floor(math.log10(needed))
+    return f"tolerance={math.ceil(needed / unit) * unit:.0e}"
+
+
+def _without_stated_errors(statement: Statement, m: Measured) -> str:
+    """Return the advice for an identity whose stated errors exceed half the tolerance."""
+    wide = _tolerance(statement, _worst(np.maximum(m.high, 2 * (m.high - m.value))))
+    alone = _tolerance(statement, max(2 * _worst(m.value), statement.tolerance))
+    without = f"{alone} and no error=" if alone else "a smaller error="
+    return f"{wide}, or {without}" if wide else without
 
 
 def _equal(statement: Statement, m: Measured) -> Decision:
@@ -160,10 +174,12 @@ def _equal(statement: Statement, m: Measured) -> Decision:
     searched = (m.value > statement.tolerance) & np.isneginf(m.low)
     if np.any(searched):
         return Decision("inconclusive", worst, _unsupported(statement, searched))
+    smaller = "smaller sets in over=" if statement.over else "sides without terms that cancel"
+    ways = _tolerance(statement, 2 * float(np.max(m.high))), smaller
     reason = (
         f"the relative difference {worst:.1g} of the sides exceeds the tolerance "
-        f"{statement.tolerance:.0e}, but is too small to refute the claim. If terms cancel, try "
-        f"{_remedies(statement)}"
+        f"{statement.tolerance:.0e}, but is too small to refute the claim. If rounding causes the "
+        f"difference, try {', or '.join(filter(None, ways))}"
     )
     return Decision("inconclusive", worst, reason)
 
@@ -183,9 +199,10 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         hidden = int(np.sum(column.measured.met))
         reason = f"the stated error exceeds both sides on {hidden} instances"
         if statement.relation == "=":
+            m = Measured(*(np.asarray(field)[column.measured.met] for field in column.measured))
             reason = (
                 f"the stated error exceeds tolerance={statement.tolerance:g} / 2 times the sides "
-                f"on {hidden} instances. Try a tolerance of twice the relative error"
+                f"on {hidden} instances. Try {_without_stated_errors(statement, m)}"
             )
         return Decision("inconclusive", float("nan"), reason)
     if not np.any(keep):

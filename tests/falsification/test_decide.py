@@ -3,6 +3,7 @@
 The tolerances are powers of two, so that 1 + tolerance and the differences here are exact.
 """
 
+import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -269,12 +270,19 @@ def test_a_limit_is_judged_at_the_sizes_that_count():
     assert decide(claim, PLAIN, mixed).status == "consistent"
 
 
-def test_sides_that_cancel_name_the_remedies_of_their_declaration():
+def test_sides_that_cancel_name_a_tolerance_with_which_the_claim_holds():
     own = decide(EQUAL, PLAIN, column([2.0**-15])).reason
     assert own.endswith(
-        "If terms cancel, try Sides(..., error=...), the rounding error of lhs - rhs"
+        "If rounding causes the difference, try tolerance=7e-05, or sides without terms that cancel"
     )
     made = jb.claim("mine.eq", lambda x: x, "=", lambda x: x, over={"x": jb.Reals(())})
-    said = decide(made, PLAIN, column([1e-9])).reason
-    assert "try error=... in jb.claim, the rounding" in said and "Sides" not in said
-    assert said.endswith("or smaller sets in over=")
+    said = decide(made, PLAIN, column([3.8e-8])).reason
+    assert said.endswith("try tolerance=8e-08, or smaller sets in over=")
+    held = dataclasses.replace(made, tolerance=8e-08)
+    assert decide(held, PLAIN, column([3.8e-8])).status == "holds"
+    hides = column([3.8e-8], high=[2e-6], counted=False, met=True)
+    assert decide(made, PLAIN, hides).reason.endswith(
+        "Try tolerance=4e-06, or tolerance=8e-08 and no error="
+    )
+    wide = column([3.8e-8], high=[1e-5], counted=False, met=True)
+    assert decide(made, PLAIN, wide).reason.endswith("Try tolerance=8e-08 and no error=")
