@@ -149,6 +149,16 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
     )
 
 
+def _none_tried(statement: Statement) -> str:
+    """Return why hypotheses that no tried `there_is` entry meets decide nothing, and advice."""
+    entries = ", ".join(statement.there_is or {})
+    witness = "" if statement.witness else "witness= with a function that returns a point, or "
+    return (
+        f"{NONE_MET} with any tried {entries}. A hypothesis on {entries} restricts the choice. Try "
+        f"{witness}sets in over= and there_is= whose points meet the hypotheses"
+    )
+
+
 def _tolerance(statement: Statement, needed: float) -> str:
     """Return a tolerance as an argument, rounded up to one digit; empty if it is too large."""
     if not 0 < needed <= (WIDEST if statement.control else WITH_CONTROL):
@@ -205,6 +215,8 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
                 f"on {hidden} instances. Try {_without_stated_errors(statement, m)}"
             )
         return Decision("inconclusive", float("nan"), reason)
+    if not np.any(keep) and statement.there_is is not None:
+        return Decision("inconclusive", float("nan"), _none_tried(statement))
     if not np.any(keep):
         return Decision("vacuous", float("nan"), NONE_MET + TRY_SETS)
     rows = lambda chosen: Measured(*(np.asarray(field)[chosen] for field in column.measured))

@@ -270,6 +270,14 @@ def test_a_limit_is_judged_at_the_sizes_that_count():
     assert decide(claim, PLAIN, mixed).status == "consistent"
 
 
+def test_hypotheses_that_no_tried_entry_meets_decide_nothing():
+    sets = {"over": {"a": jb.Box(0, 1)}, "there_is": {"s": jb.Box(-1, 1)}}
+    made = jb.claim("mine.there", lambda a: a, "<=", lambda s: s, **sets)
+    found = decide(made, PLAIN, column([NAN], counted=False))
+    assert found.status == "inconclusive" and "with any tried s" in found.reason
+    assert "Try witness= with a function that returns a point" in found.reason
+
+
 def test_sides_that_cancel_name_a_tolerance_with_which_the_claim_holds():
     own = decide(EQUAL, PLAIN, column([2.0**-15])).reason
     assert own.endswith(
