@@ -311,8 +311,11 @@ def test_coverage_in_words():
     )
     bare = jb.Paper(id="t", title="t", contents=jb.Items(item), statements=())
     assert coverage(bare, ())[0].words == NOT_COVERED
-    with pytest.raises(KeyError, match=r"no item is called name='thm2'\. Try one of: thm1"):
+    with pytest.raises(KeyError, match=r"no item has name='thm2'\. Try 'thm1' or .* lists all"):
         jb.Items(item)["thm2"]
+    labelled = jb.Items(item, jb.Item(id="t.lem", kind="Lemma", label="lem:typo"))
+    with pytest.raises(KeyError, match="Try 'lem:typo' or "):
+        labelled["lem:tpyo"]
     with pytest.raises(ValueError, match=r"t\.thm1"):
         jb.Items(item, item)
     with pytest.raises(ValueError, match="of another paper: other"):

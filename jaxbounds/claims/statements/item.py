@@ -1,5 +1,6 @@
 """Numbered items of a paper's source: theorems, definitions and displays."""
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,9 @@ def _cited(item: Item) -> tuple[str, ...]:
     return f"{item.kind} {item.number}", f"({item.number})"
 
 
+_ALL = "[item.label or item.id for item in ITEMS], which lists all names"
+
+
 class Items(Sequence[Item]):
     """The items of a paper, in the paper's order; `items[...]` finds an item by index or name.
 
@@ -129,8 +133,11 @@ class Items(Sequence[Item]):
         if not isinstance(name, str):
             return self._items[name]
         if name not in self._names:
-            known = ", ".join(item.id.partition(".")[2] for item in self)
-            raise KeyError(f"no item is called name={name!r}. Try one of: {known:.300}")
+            every = [word for word in self._names if word]
+            near = difflib.get_close_matches(name, every, 3) or every[:1]
+            raise KeyError(
+                f"no item has name={name!r}. Try {' or '.join([*map(repr, near), _ALL])}"
+            )
         return self._names[name]
 
     def __len__(self) -> int:
