@@ -78,9 +78,9 @@ def audit(
            verdicts=[v.to_json() for v in written.verdicts])  # fmt: skip
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
-    if run.stopped:
-        left = plural(len(selection.statements) - len(run.done), "statement")
-        say(f"audit.md is incomplete: the run did not judge {left}. Try the same command again")
+    if left := len(selection.statements) - len(run.done):
+        missing = plural(left, "statement")
+        say(f"audit.md is incomplete: the run did not judge {missing}. Try the same command again")
     elif run.status:
         say(
             "some verdicts differ from the recorded verdicts or from the claims: check them before "
