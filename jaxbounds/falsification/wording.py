@@ -16,7 +16,7 @@ lists longer arrays."""
 
 
 def in_words(instance: Instance, /) -> str:
-    """Describe an instance in short words, such as "x = (0, 1), y = x"."""
+    """Describe an instance in short words, such as "x = (0, 1), y = x" or "x = 0.707 (rounded)"."""
     paths = jax.tree_util.tree_flatten_with_path(dict(instance))[0]
     named = {jax.tree_util.keystr(p, simple=True, separator="."): np.asarray(x) for p, x in paths}
     if set(named) == {ALONE}:  # the claim is about sizes alone
@@ -26,16 +26,20 @@ def in_words(instance: Instance, /) -> str:
         twin = next((n for n, x in said.items() if leaf.size > 1 and np.array_equal(x, leaf)), "")
         said[name] = leaf
         parts.append(f"{name} = {twin or _entries(leaf)}")
-    return ", ".join(parts)
+    rounded = any(map(_is_rounded, named.values()))
+    return ", ".join(parts) + " (rounded)" * rounded
 
 
 def _digits(number: Any) -> str:
-    """Return a float in three digits, or in as many digits as its type needs to read it back."""
-    for places in range(3, 18):
-        text = f"{float(number):.{places}g}"
-        if type(number)(float(text)) == number:
-            break
-    return text
+    """Return a number in as few as three digits, or in three if six digits cannot give it exactly."""
+    texts = [f"{float(number):.{places}g}" for places in range(3, 7)]
+    return next((text for text in texts if type(number)(float(text)) == number), texts[0])
+
+
+def _is_rounded(leaf: np.ndarray) -> bool:
+    if not is_float(leaf) or (leaf.size > SHOWN and np.any(leaf != leaf.flat[0])):
+        return False
+    return any(type(x)(float(_digits(x))) != x and x == x for x in leaf.flat)
 
 
 def _entries(leaf: np.ndarray) -> str:
