@@ -31,7 +31,7 @@ def in_words(instance: Instance, /) -> str:
 
 
 def _digits(number: Any) -> str:
-    """Return a number in as few as three digits, or in three if six digits cannot give it exactly."""
+    """Return a number in the fewest of three to six digits that give it exactly, else in three."""
     texts = [f"{float(number):.{places}g}" for places in range(3, 7)]
     return next((text for text in texts if type(number)(float(text)) == number), texts[0])
 
