@@ -14,9 +14,9 @@ CHANGES = (
     "evaluate returns different values when it is called again on one instance; it may draw "
     "random numbers or change a Python state. Try to draw all random numbers in the sampler"
 )
-SLOW = 1.0
-"""If a measurement takes more seconds than this, the engine repeats the measurement once instead of
-twice. A larger value notices more functions whose results change, and takes longer."""
+SECONDS = 1.0
+"""Seconds after which the engine repeats no further measurement. A larger value notices more
+functions whose results change, and takes longer."""
 
 
 def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
@@ -25,7 +25,7 @@ def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
     Two measurements agree if their error bars overlap, or if neither counts as evidence.
     """
     rows = [(0, i) for i in range(len(columns))]
-    every = np.arange(len(columns[0].sizes))
+    every, began = np.arange(len(columns[0].sizes)), time.perf_counter()
     rows += [(column.worst(every), i) for i, column in enumerate(columns)]
     for row in dict.fromkeys(row for row, _ in rows):
         instance = pool.instance(row)
@@ -35,16 +35,14 @@ def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
             for name in ("value", "low", "high", "counted")
         }
         for _ in range(2):
-            began = time.perf_counter()
             again = bench.one(instance, size)
-            is_slow = time.perf_counter() - began > SLOW
             equal = np.isclose(again.value, first["value"], rtol=1e-9, atol=0, equal_nan=True)
             overlap = (first["low"] <= again.high) & (again.low <= first["high"])
             silent = ~first["counted"] & ~again.counted
             if not np.all(equal | (overlap & np.isfinite(first["low"])) | silent):
                 return False
-            if is_slow:
-                break
+            if time.perf_counter() - began > SECONDS:
+                return True
     return True
 
 
