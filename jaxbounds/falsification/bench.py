@@ -410,8 +410,8 @@ class Column(NamedTuple):
             NaN if the engine measured no instance beside the draws.
         scale: for each instance, the largest absolute term in the computation of both sides; NaN at
             an instance without computed terms. None until the engine computes the terms.
-        rounding: for a bound, each instance's violation if rounding of the terms may explain it,
-            else -inf. None until the engine computes the terms.
+        rounding: each instance's violation if rounding may explain it, else -inf. For an identity,
+            rounding may decide a jump. None until the engine computes the terms.
     """
 
     measured: Measured

@@ -21,6 +21,7 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.scales import look_at_large_violations
 from jaxbounds.falsification.second_opinion import (
     Asked,
+    by_a_jump,
     clears_at_the_set,
     is_coarse,
     stands,
@@ -169,8 +170,10 @@ def ask_about_rounding(
     for row in rows[:ASKED]:
         instance, size, _ = found = _at_row(bench, pool, column, int(row))
         said = referee(bench.statement, form, instance, size)
-        if said.word.startswith("disproved") and not stands(bench, form, found, referee):
-            return _Asked(int(row), "")
+        if said.word.startswith("disproved"):
+            if not stands(bench, form, found, referee):
+                return _Asked(int(row), "")
+            doubt = doubt or by_a_jump(bench, form, found)
         if not said.clears and not clears_at_the_set(
             bench.statement, form, instance, size, referee
         ):

@@ -23,7 +23,7 @@ from jaxbounds.falsification.fitness import CHANGES
 from jaxbounds.falsification.found_equality import cleared, with_equality
 from jaxbounds.falsification.saturated import saturated
 from jaxbounds.falsification.scales import measured_again
-from jaxbounds.falsification.second_opinion import Asked, no_referee
+from jaxbounds.falsification.second_opinion import JUMPS, Asked, no_referee
 from jaxbounds.falsification.small_sides import are_rounding, vanishing
 from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
@@ -187,7 +187,7 @@ class FormJudge:
             said = cleared(*given)
             self.sharp = said.attained
             if said.reason:
-                self.rounding = ""
+                self.rounding *= JUMPS in self.rounding
                 return Decision("holds", decision.ratio, said.reason)
         return decision
 

@@ -9,6 +9,7 @@ from jaxbounds.claims.statements import Budget, Size, Statement
 from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.as_coded import as_coded
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of
+from jaxbounds.falsification.compared import look_at_compared_constants
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
 from jaxbounds.falsification.decide import (
@@ -148,6 +149,7 @@ def _explore(
         look_at_readable_points(bench, pool)
         look_at_zeros(bench, pool)
         look_far_away(bench, pool)
+        look_at_compared_constants(bench, pool, seed)
     seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
     if budget.restarts:
         extrapolate(bench, pool, referee, seed)

@@ -59,6 +59,7 @@ class Judged(NamedTuple):
         tells: whether the comparison decides the claim, because the error that `evaluate` states is
             small relative to the terms.
         scale: the size of the terms of both sides; for an identity, the largest over all entries.
+        jumped: whether the sides violate the claim only by a jump that rounding may decide.
     """
 
     value: np.ndarray
@@ -66,6 +67,7 @@ class Judged(NamedTuple):
     high: np.ndarray
     tells: np.ndarray
     scale: np.ndarray
+    jumped: np.ndarray
 
 
 def is_looked_at(statement: Statement, /) -> bool:
@@ -166,7 +168,10 @@ def _compared(
         most = lambda x: np.max(x, axis=1, initial=0.0)
         low = np.maximum(gap - bar, 0.0) / scale
         tells = np.all(stated <= allowed * np.maximum(own, size), axis=1)
-        return Judged(most(gap / scale), most(low), most((gap + bar) / scale), tells, most(size))
+        none = np.zeros(len(gap), bool)
+        return Judged(
+            most(gap / scale), most(low), most((gap + bar) / scale), tells, most(size), none
+        )
     gap, plain = left - right, right >= np.maximum(np.minimum(least, size), bar)
     scale = np.where(gap <= bar, np.maximum(scale, size), scale)
     scale = np.where(scale > 0, scale, 1.0)
@@ -174,7 +179,8 @@ def _compared(
     above = np.where(plain, left, gap)
     of = lambda amount: (zero + amount / over)[:, 0]
     tells = (stated < np.maximum(own, size))[:, 0]
-    return Judged(of(above), of(above - bar), of(above + bar), tells, size[:, 0])
+    none = np.zeros(len(gap), bool)
+    return Judged(of(above), of(above - bar), of(above + bar), tells, size[:, 0], none)
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
@@ -214,7 +220,7 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
             left, right, error = flat_sides(measured.values, form)
             of_left, of_right, _ = flat_sides(measured.sizes, form)
             sizes = of_left + of_right
-            one = _compared(statement, (left, right), sizes, error)
+            first = one = _compared(statement, (left, right), sizes, error)
             if np.any(one.low > edge(statement)) and has_jumps(traced.jaxpr):
                 least = most = left - right
                 for seed in range(1, 1 + SHAKES):
@@ -225,6 +231,8 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
                     one = _unless(one, again, statement)
                 again = _compared(statement, (left, right), sizes, error, most - least)
                 one = _unless(one, again, statement)
+                lost = (first.low > edge(statement)) & ~(one.low > edge(statement))
+                one = one._replace(jumped=lost)
             found.append(Judged(*(field[:count] for field in one)))
     return _joined(found)
 
@@ -271,9 +279,14 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
-) -> tuple[Measured, np.ndarray]:
-    """Measure doubtful (or all) violations relative to the terms; return the terms' sizes."""
+) -> tuple[Measured, np.ndarray, np.ndarray]:
+    """Measure doubtful (or all) violations relative to the terms; return the terms' sizes.
+
+    The third result is the violation of an identity that a jump explains, if rounding may decide
+    the jump; else -inf.
+    """
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
+    jumped = np.full(len(m.value), -np.inf)
     if bench.statement.there_is is not None:  # the sides belong to the best `there_is` entries
         promises = bench.promises(size)
         bench, batch = cast(Bench, promises.given), promises.filled(batch, form)
@@ -302,6 +315,8 @@ def _looked_at(
                 new = new._replace(tells=new.tells & tells)
             take_over(rows, new, np.isfinite(new.scale) & ~stands)
             scale[rows] = new.scale
+            if statement.relation == "=":
+                jumped[rows] = np.where(new.jumped, m.value[rows] - edge(statement), -np.inf)
             if np.any(new.low > edge(statement)):
                 break
     if len(rows := _zero(statement, form, m)):
@@ -319,7 +334,7 @@ def _looked_at(
     if len(rows := rows[~searched[rows]]):
         new = judged(bench, take(batch, rows), size, form)
         take_over(rows, new, new.low > statement.tolerance)
-    return m._replace(**fields), scale
+    return m._replace(**fields), scale, jumped
 
 
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
@@ -394,7 +409,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
         batch, _ = pool.of_size(index)
         measured = Measured(*(np.asarray(field)[here] for field in column.measured))
         try:
-            new, scale = _looked_at(bench, batch, size, form, measured, large)
+            new, scale, jumped = _looked_at(bench, batch, size, form, measured, large)
         except NotInterpreted:
             continue
         fields = [np.array(field) for field in column.measured]
@@ -407,6 +422,8 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
         if bench.statement.is_bound:
             before, after = violation(bench.statement, measured), violation(bench.statement, new)
             rounding[here] = np.where((before > 0) & ~(after > 0), before, rounding[here])
+        else:
+            rounding[here] = np.maximum(rounding[here], jumped)
         column = column._replace(measured=Measured(*fields), scale=known, rounding=rounding)
     return column
 
@@ -417,7 +434,7 @@ def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -
     m = first = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):
         with contextlib.suppress(NotInterpreted):
-            m, _ = _looked_at(bench, batch, size, form, m)
+            m, *_ = _looked_at(bench, batch, size, form, m)
     if np.isnan(m.value[0]):  # the sizes of the terms may overflow where the sides do not
         m = first
     return Measured(*(field[0] for field in m))

@@ -56,6 +56,8 @@ measures more violations again."""
 
 TRUE = "the claim is true on this instance"
 """The reason that `jaxbounds.certify` gives if the instance satisfies the claim."""
+JUMPS = "where the rounding of a constant may decide a jump"
+"""A part of the reason if other roundings of a claim's constants remove a confirmed violation."""
 FLOATS_ONLY = (
     "these floats certainly violate the form, but rounding may have moved the floats out of the "
     "hypotheses"
@@ -204,7 +206,7 @@ def stands(
     if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
     if said.word.startswith("disproved"):
-        return ""
+        return by_a_jump(bench, form, found) if rounding else ""
     if infinite:
         return (
             f"infinite in floats at {in_words(instance)}: the {infinite}; ball arithmetic "
@@ -226,6 +228,30 @@ def stands(
         f"{violated} may be rounding of terms that cancel, and ball arithmetic does not confirm "
         f"it: {said.reason}. {advice}"
     )
+
+
+def by_a_jump(bench: Bench, form: Form, found: tuple[Instance, Size, float], /) -> str:
+    """Return a reason if a jump that rounding may decide explains a violation; else empty.
+
+    The reason is empty if NumPy cannot run the claim's program.
+
+    Args:
+        bench: the bench, an object that measures instances.
+        form: a form (version of the claim) that fails.
+        found: a violating instance, its shapes (size), and its ratio of the sides.
+    """
+    index = [f.name for f in bench.statement.forms].index(form.name)
+    instance, size, _ = found
+    if not is_looked_at(bench.statement):
+        return ""
+    with contextlib.suppress(NotInterpreted):
+        if judged(bench, batch_of(jax.tree.map(np.asarray, instance)), size, index).jumped[0]:
+            return (
+                f"the sides violate the form at {in_words(instance)}, {JUMPS}; ball arithmetic "
+                "confirms the violation for these floats only. Try the same expression on both "
+                "sides of the jump"
+            )
+    return ""
 
 
 def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: float) -> bool:

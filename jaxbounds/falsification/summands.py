@@ -5,6 +5,7 @@ numbers that may be rounded by a relative amount, so results change by this amou
 the summed terms.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -38,6 +39,16 @@ value counts more changes as rounding."""
 PAIRS = 2
 """Pairs of runs with opposite perturbations; the largest change estimates the size of the terms.
 More pairs give a more reliable estimate."""
+TIED = 2.0**-45
+"""Two numbers may be equal up to rounding if their relative difference is at most this value. A
+larger value counts more equalities as decided by rounding.
+"""
+TABLE = 16
+"""A perturbed run changes an argument's entry like an equal constant of an array with at most this
+many numbers. A larger number compares the entries with more constants."""
+ADDED = 64
+"""A perturbed run tests whether sums of at most this many numbers are exact. A larger number finds
+more exact sums and takes longer."""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Floats represent sums and products of multiples of 1 / `GRID` below `LARGEST` exactly. If a value
 were larger, some products would round."""
@@ -100,15 +111,18 @@ Before = Callable[[JaxprEqn, list[Any], Mover], list[Any]]
 class _Walk:
     """Computes several runs of one program side by side, equation by equation."""
 
-    def __init__(self, movers: Sequence[Mover], before: Before, after: After) -> None:
+    def __init__(
+        self, movers: Sequence[Mover], before: Before, after: After, tied: Mover | None = None
+    ) -> None:
         self._movers, self._before, self._after = movers, before, after
         self._runs = len(movers)
+        self._of_constants = movers if tied is None else [tied] * len(movers)
 
     def _constant(self, x: Any) -> Runs:
         value = as_value(x)
         if not _floats(value) or _short(value):
             return [value] * self._runs
-        return [move(value) for move in self._movers]
+        return [move(value) for move in self._of_constants]
 
     def closed(self, program: ClosedJaxpr, values: Sequence[Runs]) -> list[Runs]:
         return self.jaxpr(program.jaxpr, list(map(self._constant, program.consts)), values)
@@ -227,6 +241,33 @@ def _mover(seed: int, amount: float) -> Mover:
     return moved
 
 
+def _tied_mover(seed: int, amount: float) -> Mover:
+    """Return a function that perturbs equal absolute values by equal relative amounts."""
+
+    def moved(x: np.ndarray) -> np.ndarray:
+        bits = np.atleast_1d(np.abs(np.asarray(x, float))).view(np.uint64)
+        for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9):  # Knuth's, and of SplitMix64
+            bits = (bits ^ (bits >> np.uint64(31)) ^ np.uint64(seed)) * np.uint64(factor)
+        part = (bits >> np.uint64(11)).astype(float) / 2.0**52 - 1.0
+        return (x * (1.0 + amount * part.reshape(np.shape(x)))).astype(x.dtype)
+
+    return moved
+
+
+@functools.lru_cache(16)
+def _constants(program: ClosedJaxpr) -> np.ndarray:
+    """Return the absolute values of a program's constants with many digits."""
+    literals = (v.val for eqn in equations(program.jaxpr) for v in eqn.invars if _literal(v))
+    tables = (x for x in (*program.consts, *literals) if np.size(x) <= TABLE)
+    held = [x for x in tables if is_floating(getattr(x, "dtype", np.dtype(float)))]
+    values = np.abs(np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in held)]))
+    return np.unique(values[np.isfinite(values) & (values * GRID != np.round(values * GRID))])
+
+
+def _literal(atom: Any) -> bool:
+    return isinstance(atom, Literal)
+
+
 def _still(x: np.ndarray) -> np.ndarray:
     return x
 
@@ -306,6 +347,20 @@ def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
     return (a - (total - back)) + (b - back) == 0
 
 
+def _is_long_sum(x: np.ndarray, eqn: JaxprEqn, total: np.ndarray) -> np.ndarray | None:
+    """Return a mask of the sums without rounding; None for sums of many numbers."""
+    axes: Any = eqn.params["axes"]
+    moved = np.moveaxis(x, axes, range(len(axes)))
+    terms_of = moved.reshape(-1, *moved.shape[len(axes) :])
+    if len(terms_of) > ADDED:
+        return None
+    partial, exact = np.zeros_like(total), np.ones(total.shape, bool)
+    for term in terms_of:
+        exact = exact & _is_sum(partial, term, partial + term)
+        partial = partial + term
+    return exact & (partial == total)
+
+
 def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
     """Return a mask of the products that floats represent exactly (Dekker's product)."""
 
@@ -333,6 +388,8 @@ def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
         return _is_product(out, ins[1], np.asarray(ins[0]))
     if name == "sqrt":
         return _is_product(out, out, np.asarray(ins[0]))
+    if name == "reduce_sum" and (exact := _is_long_sum(np.asarray(ins[0]), eqn, out)) is not None:
+        return exact
     if name in _SUMS:
         return all(map(_grid, ins))
     if name in _POWERS:
@@ -344,7 +401,9 @@ def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
 def shaken(traced: Any, given: Any, seed: int, /) -> Any:
     """Return the results of a traced program under other roundings of its numbers.
 
-    Exact results stay unchanged, such as 3 + 1/2 and floor(3 + 1/2).
+    Exact results stay unchanged, such as 3 + 1/2 and floor(3 + 1/2). The argument's entries that
+    equal a constant of the program change as the constant does. An odd seed turns the result of
+    `==` around if its operands differ only by rounding.
 
     Args:
         traced: the result of `jax.jit(function).trace`.
@@ -355,13 +414,24 @@ def shaken(traced: Any, given: Any, seed: int, /) -> Any:
         NotInterpreted: if NumPy cannot run the program.
     """
     refuse(traced.jaxpr)
+    constants, tied = _constants(traced.jaxpr), _tied_mover(seed, SHAKEN)
+
+    def off(leaf: Any) -> Any:
+        x = as_value(leaf)
+        if not _floats(x):
+            return x
+        return np.where(np.isin(np.abs(x), constants), tied(x), x)
 
     def after(eqn: JaxprEqn, ins: list, outs: list, moved: Mover) -> list:
+        if eqn.primitive.name in ("eq", "ne") and _floats(ins[0]):
+            a, b = ins
+            near = (a != b) & (np.abs(a - b) <= TIED * np.maximum(np.abs(a), np.abs(b)))
+            return [np.where(near & bool(seed % 2), ~outs[0], outs[0])]
         at = lambda out: np.where(_unrounded(eqn, ins, out), out, moved(out)).astype(out.dtype)
         return [at(out) if _floats(out) else out for out in outs]
 
     with np.errstate(all="ignore"):
-        walk = _Walk([_mover(seed, SHAKEN)], lambda eqn, given, moved: given, after)
-        found = walk.closed(traced.jaxpr, [[as_value(x)] for x in jax.tree.leaves(given)])
+        walk = _Walk([_mover(seed, SHAKEN)], lambda eqn, given, moved: given, after, tied)
+        found = walk.closed(traced.jaxpr, [[off(x)] for x in jax.tree.leaves(given)])
     flat = [runs[0] for runs in found]
     return jax.tree.unflatten(jax.tree.structure(traced.out_info), flat)
