@@ -181,7 +181,8 @@ def _with_equal_operands(
             with np.errstate(all="ignore"):
                 step = new * (x - before) / (new - old)
             go = np.isfinite(step) & (step != 0)
-            before, old, x = np.where(go, x, before), np.where(go, new, old), x - step * go
+            before, old = np.where(go, x, before), np.where(go, new, old)
+            x = np.where(go, x - step, x)
             if not np.any(go):
                 break
     except NotInterpreted:
