@@ -84,6 +84,28 @@ EXACTLY. A larger EXACTLY could call a decay slower than 1 / log(n) "inconsisten
 claim)."""
 
 
+AGREE, PART = {2: 1e-6, 3: 1e-4}, 1e-3
+"""Criteria for a wrong limit that a power law shows. Each three neighbouring sizes give a limit of
+the difference of the sides. AGREE is the largest relative spread of the last limits, by their
+number, for sizes that differ by the factor e. PART is the least ratio of the limit to the last
+difference. A larger AGREE or a smaller PART could call a slow decay to zero "inconsistent".
+"""
+CROSSED, ALIKE_POWERS, STOPPED, POWER, SHRINKS, WIDE = 0.01, 0.05, 0.1, 0.4, 0.2, 1e3
+"""Criteria for a wrong limit if the difference of the sides changes its sign once, and then moves
+away from zero. The last two limits of the power law agree up to CROSSED, and their exponents up to
+ALIKE_POWERS. The exponent is at least POWER. The share of the limit that remains is at most
+STOPPED. The last change of the limit is at most the share SHRINKS of the preceding change. The
+parameter grows at least by the factor WIDE. A smaller POWER, SHRINKS or WIDE, or a larger other
+value, could call a slow decay to zero "inconsistent".
+"""
+
+
+SAME_GAP = 1e-9
+"""The sign of a difference of the sides is known if |lhs - rhs| equals the distance up to this
+relative amount. A larger amount could give a sign to the distance of two arrays.
+"""
+
+
 class Trend(NamedTuple):
     """The status of a claim about a limit, the sides' distance at the last size, and the reason."""
 
@@ -111,7 +133,47 @@ def _left(x: Reals, distance: Reals) -> float:
     return float(1 - change[-1] / np.expm1(p * after) / distance[-1])
 
 
-def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
+def _fitted(x: Reals, y: Reals) -> tuple[float, float]:
+    """Fit c + a exp(-p x) to three points, and return (c, p); NaN if no positive p fits."""
+    (first, change), (before, after) = np.diff(y), np.diff(x)
+    none = float("nan"), float("nan")
+    if first * change <= 0 or abs(change) * before >= abs(first) * after:
+        return none
+    fall = np.log(change / first)
+    excess = lambda p: np.log(np.expm1(-p * after) / np.expm1(-p * before)) - p * before - fall
+    slowest, fastest = 1e-6, 700 / max(before, after)
+    if excess(slowest) <= 0:
+        return none
+    p = scipy.optimize.brentq(excess, slowest, fastest) if excess(fastest) < 0 else fastest
+    return float(y[-1] + change / np.expm1(p * after)), float(p)
+
+
+def _other_limit(x: Reals, y: Reals) -> float:
+    """Return the limit of the difference of the sides if it certainly is not zero, else NaN.
+
+    Args:
+        x: the logarithms of the parameter.
+        y: the difference of the sides, with its sign if the sign is known.
+    """
+    fits = [_fitted(x[i : i + 3], y[i : i + 3]) for i in range(len(y) - 2)]
+    limits, powers = np.array(fits)[-3:].T
+    if len(limits) < 2 or np.any(np.isnan(limits)):
+        return float("nan")
+    size, step = abs(limits[-1]), min(1.0, float(np.min(np.diff(x))))
+    if np.ptp(limits) <= AGREE[len(limits)] * step * size and size >= PART * abs(y[-1]):
+        return float(limits[-1])
+    away = np.sign(y[-1]) * np.diff(y) > 0
+    if len(limits) < 3 or not np.all(away) or y[0] * y[-1] >= 0 or y[-2] * y[-1] <= 0:
+        return float("nan")
+    changes = np.abs(np.diff(limits))
+    settled = changes[-1] <= min(CROSSED * step * size, SHRINKS * changes[-2])
+    alike = abs(np.log(powers[-1] / powers[-2])) <= ALIKE_POWERS * step
+    stopped = abs(limits[-1] - y[-1]) <= STOPPED * size and x[-1] - x[0] >= np.log(WIDE)
+    certain = settled and alike and stopped and powers[-1] >= POWER
+    return float(limits[-1]) if certain else float("nan")
+
+
+def trend(x: Reals, distance: Reals, floor: float, signed: Reals | None = None, /) -> Trend:
     """Decide from distances at growing values of a parameter whether the distances tend to zero.
 
     Args:
@@ -119,14 +181,19 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
             tends to zero.
         distance: the distance between the sides at each of at least three values of the parameter.
         floor: the distance up to which a difference of the sides is rounding.
+        signed: lhs - rhs at each value of the parameter; None if the sign is unknown.
     """
-    last = float(distance[-1])
+    last, signed = float(distance[-1]), distance if signed is None else signed
     if last <= floor:
         return Trend("consistent", last, f"the sides agree to {last:.1g} at the last size")
     slopes = np.diff(np.log(np.maximum(distance, 1e-300))) / np.diff(x)
     exponents = ", ".join(f"{slope:.2f}" for slope in slopes[-3:])
     ends = f"{distance[0]:.3g} to {last:.3g}"
     words = f"the distance goes from {ends}, with the last local exponents {exponents}"
+    if np.isfinite(other := _other_limit(x, signed)):
+        amount = f"{abs(other):.3g}" if signed is distance else f"{other:.3g}"
+        said = f"the difference of the sides tends to {amount}"
+        return Trend("inconsistent", last, f"{words}: {said}")
     left = _left(x, distance)
     goes = -GOES * distance[-2] / last <= left <= GOES
     if goes or (np.isnan(left) and _steady(slopes)):
@@ -142,10 +209,11 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
     if _rises_to_a_limit(distance):
         return Trend("inconsistent", last, f"{words}: the distance rises to a positive limit")
     parts = _as_logarithm(x, distance)
-    if len(parts) and np.max(np.abs(parts)) <= NOTHING:
+    clear = len(parts) and np.ptp(parts) <= EXACTLY * abs(parts[-1]) and parts[-1] >= PART
+    if len(parts) and np.max(np.abs(parts)) <= NOTHING and not clear:
         return Trend("consistent", last, f"{words}: the distance falls like 1 / log to zero")
-    if len(parts) and np.ptp(parts) <= EXACTLY and parts[-1] >= LEAST:
-        said = f"the distance falls like 1 / log to {parts[-1]:.0%} of its last value"
+    if clear or (len(parts) and np.ptp(parts) <= EXACTLY and parts[-1] >= LEAST):
+        said = f"the distance falls like 1 / log to {parts[-1]:.2g} of its last value"
         return Trend("inconsistent", last, f"{words}: {said}")
     return Trend(
         "inconclusive",
@@ -191,7 +259,7 @@ def judged_limit(
             "instances"
         )
         return Trend("inconclusive", float("nan"), words)
-    groups: dict[tuple, list[tuple[float, float, float, float]]] = {}
+    groups: dict[tuple, list[tuple[float, ...]]] = {}
     for index, size in enumerate(map(Size, statement.sizes)):
         rows = sizes == index
         if not np.any(rows):
@@ -201,14 +269,23 @@ def judged_limit(
         floor = max(statement.tolerance * scale, float(np.max(m.error[rows])))
         rest = tuple((name, value) for name, value in size.items() if name != axis)
         noise = 0.0 if rounding is None else float(np.nanmax(rounding[rows], initial=0.0))
-        groups.setdefault(rest, []).append((x, float(np.max(m.value[rows])), floor, noise))
+        distance, sign = float(np.max(m.value[rows])), _sign(m, rows)
+        groups.setdefault(rest, []).append((x, distance, floor, noise, sign))
     found = [_of_group(rest, rows) for rest, rows in groups.items()]
     order: Mapping[str, int] = {"inconsistent": 0, "inconclusive": 1, "consistent": 2}
     return min(found, key=lambda one: (order[one.status], -one.distance))
 
 
-def _of_group(rest: tuple, rows: list[tuple[float, float, float, float]]) -> Trend:
-    x, distance, floor, noise = np.array(sorted(rows)).T
+def _sign(m: Measured, rows: np.ndarray) -> float:
+    """Return the common sign of lhs - rhs at some instances; 0 if it differs or is unknown."""
+    gap, value = (m.lhs - m.rhs)[rows], m.value[rows]
+    if not np.allclose(np.abs(gap), value, rtol=SAME_GAP, atol=0.0) or np.ptp(np.sign(gap)) > 0:
+        return 0.0
+    return float(np.sign(gap[0]))
+
+
+def _of_group(rest: tuple, rows: list[tuple[float, ...]]) -> Trend:
+    x, distance, floor, noise, sign = np.array(sorted(rows)).T
     noisy = (distance > floor) & (noise > NOISY * distance)
     kept = int(np.argmax(noisy)) if np.any(noisy) else len(x)
     if kept < min(len(x), LEAST_SIZES):
@@ -219,7 +296,9 @@ def _of_group(rest: tuple, rows: list[tuple[float, float, float, float]]) -> Tre
         )
         one = Trend("inconclusive", float(distance[-1]), reason)
     else:
-        one = trend(x[:kept], distance[:kept], float(floor[kept - 1]))
+        known = (sign != 0) | (distance == 0)
+        signed = (sign * distance)[:kept] if np.all(known[:kept]) else None
+        one = trend(x[:kept], distance[:kept], float(floor[kept - 1]), signed)
         if kept < len(x):
             left = f"; rounding may explain the distance at the last {len(x) - kept} sizes"
             one = one._replace(reason=f"{one.reason}{left}")

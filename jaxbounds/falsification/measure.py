@@ -6,6 +6,7 @@ the sides exceed the error that `evaluate` states.
 
 import contextlib
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -129,6 +130,13 @@ def _largest(side: Any, xp: Xp, axes: int) -> Any:
     return xp.max(xp.abs(side), axis=tuple(range(axes, side.ndim)), initial=0.0)
 
 
+def _only(side: Any, xp: Xp, axes: int) -> Any:
+    """Return the only entry of a side with its sign, or the largest absolute entry of many."""
+    if math.prod(side.shape[axes:]) == 1:
+        return xp.reshape(side, side.shape[:axes])
+    return _largest(side, xp, axes)
+
+
 def _identity(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: int = 0) -> Compared:
     largest = xp.maximum(_largest(lhs, xp, axes), _largest(rhs, xp, axes))
     difference = _largest(lhs - rhs, xp, axes)
@@ -143,7 +151,7 @@ def _identity(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: in
 def _distance(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: int = 0) -> Compared:
     far = _largest(lhs - rhs, xp, axes)
     low, high = xp.maximum(far - error, 0.0), far + error
-    sides = _largest(lhs, xp, axes), _largest(rhs, xp, axes)
+    sides = _only(lhs, xp, axes), _only(rhs, xp, axes)
     return far, low, high, xp.ones(far.shape, bool), *sides
 
 

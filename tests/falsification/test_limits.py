@@ -38,7 +38,7 @@ X = np.log([1e2, 1e4, 1e8, 1e16, 1e32])
         (3 / X**2 + 0.02, "inconsistent"),
         (3 / np.sqrt(X), "inconclusive"),
         (0.01 + 3 / X, "inconsistent"),  # a fifth of the last distance
-        (0.001 + 3 / X, "inconclusive"),
+        (0.001 + 3 / X, "inconsistent"),
         (1 / np.log(X), "inconclusive"),
     ],
 )
@@ -84,14 +84,16 @@ def test_what_does_not_settle_leaves_nothing_known(distance):
     ([0.1, 0.2, 0.3], 0.3, "consistent"), ([0.1, 0.2, 0.3], 0.2, "inconsistent"),
     ([1.0, 1.0, 0.0], 0.0, "consistent"),
     # What is left is told from the changes: a tenth goes, a half stays.
-    (_settling(0.095), 0, "consistent"), (_settling(0.105), 0, "inconclusive"),
+    (_settling(0.095, steps=3), 0, "consistent"),
+    (_settling(0.105, steps=3), 0, "inconclusive"),
     ([2.5, 1.5, 1.0], 0, "inconclusive"),  # a half, told once
     # ... and twice: by hand 1 + s stays without the last distance and .7 + s with it.
     ([x + 13.0 for x in (3.7, 1.9, 1.3, 1.0)], 0, "inconclusive"),
     ([x + 15.0 for x in (3.7, 1.9, 1.3, 1.0)], 0, "inconsistent"),
-    (_settling(0.48), 0, "inconclusive"), (_settling(0.52), 0, "inconsistent"),
+    (_settling(0.48, steps=3), 0, "inconclusive"), (_settling(0.52), 0, "inconsistent"),
     # Less than nothing is left of what crosses: a tenth of the distance before, here 2 - left.
-    (_settling(-0.2), 0, "consistent"), (_settling(-0.25), 0, "inconclusive"),
+    (_settling(-0.2, steps=3), 0, "consistent"),
+    (_settling(-0.25, steps=3), 0, "inconclusive"),
     # A slow power: three local exponents of at least .05 that differ by 3% from step to step.
     (_by_slopes(-0.3, -0.3, -0.293), 0, "consistent"), (_by_slopes(-0.3, -0.3, -0.289), 0,
      "inconclusive"),
@@ -125,7 +127,7 @@ def test_the_reason_has_the_numbers():
     # .52 + .48 * 8 = 4.36
     settles = _word(_settling(0.52)).reason
     assert "goes from 4.36 to 1, with" in settles and settles.endswith(
-        "52% of it remains in the limit"
+        "the difference of the sides tends to 0.52"
     )
     slow = _word(_by_slopes(0.7, -0.305, -0.3, -0.293)).reason
     assert slow.endswith("local exponents -0.30, -0.30, -0.29")
@@ -144,7 +146,7 @@ def test_what_crosses_slowly_is_not_called_consistent():
             told = "consistent" if limit == 1.0 else "inconclusive"
             assert trend(np.log(n), distance, 0.0).status == (told if last > 5 else "inconclusive")
     n = 10.0 ** np.arange(1, 5)
-    assert trend(np.log(n), 0.5 / np.sqrt(n) - 0.001, 0.0).status == "inconclusive"
+    assert trend(np.log(n), 0.5 / np.sqrt(n) - 0.001, 0.0).status == "inconsistent"
 
 
 @pytest.mark.parametrize("first", [2.0, 4.0, 30.0])
@@ -273,3 +275,52 @@ def test_a_fast_part_does_not_make_a_slow_one_settle(slow, power, factor):
             x = LOG2 * step * np.arange(first + 0.5, last)
             found = trend(x, slow(x) + factor * np.exp(-power * x), 0.0)
             assert found.status != "inconsistent", found.reason
+
+
+def _powers(first, count, base=10.0):
+    return base ** np.arange(first, first + count)
+
+
+log = np.log
+KAPPA = np.array([1.818, 1.937, 1.980, 1.9937, 1.998])
+TO_ZERO = (
+    (_powers(1, 6), lambda n: 1 / log(n)), (_powers(1, 4), lambda n: 1 / log(n)),
+    (_powers(1, 6), lambda n: 1 / log(log(n))), (_powers(1, 6), lambda n: n**-0.1),
+    (_powers(1, 6), lambda n: log(n) / np.sqrt(n)), (np.arange(11.0, 17), lambda n: (-1) ** n / n),
+    (_powers(1, 6), lambda n: np.sin(log(n)) / log(n)),
+    (_powers(1, 6), lambda n: 5 / n - 1 / log(n)),
+    (_powers(1, 5), lambda n: 1 / log(n) ** 2), (_powers(3, 5, 2.0), lambda n: 1 / (log(n) + 3)),
+    (_powers(2, 5), lambda n: KAPPA - 2), (_powers(1, 6), lambda n: log(log(n)) / log(n) - 1 / n),
+)  # fmt: skip
+TO_OTHER = (
+    (_powers(2, 5), lambda n: KAPPA - 1.96), (_powers(2, 5), lambda n: KAPPA - 2.04),
+    (_powers(1, 4), lambda n: 1 / log(n) + 1e-3), (_powers(1, 6), lambda n: 1 / log(n) - 0.15),
+    (_powers(1, 4), lambda n: 1 / n - 0.04), (_powers(1, 6), lambda n: 0.02 - n**-0.5),
+    (_powers(1, 6), lambda n: n**-0.3 + 0.1), (_powers(1, 6), lambda n: n**-0.3 - 0.1),
+    (_powers(3, 6, 2.0), lambda n: 1 / n - 0.01),
+    (_powers(1, 6), lambda n: 2 / n - 3 / n**1.5 + 0.01),
+    (_powers(2, 6), lambda n: 1 / np.sqrt(n) + 0.2 / n - 0.02),
+    (_powers(1, 4), lambda n: 1 / n + 1e-5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("n, difference", TO_ZERO)
+def test_a_difference_that_tends_to_zero_is_not_inconsistent(n, difference):
+    y = difference(n)
+    for signed in (None, y, -y):
+        found = trend(np.log(n), np.abs(y), 0.0, signed)
+        assert found.status != "inconsistent", found.reason
+
+
+@pytest.mark.parametrize("n, difference", TO_OTHER)
+def test_a_difference_that_tends_to_another_limit_is_inconsistent(n, difference):
+    y = difference(n)
+    for signed in (y, -y):
+        assert trend(np.log(n), np.abs(y), 0.0, signed).status == "inconsistent"
+
+
+def test_the_sign_of_a_difference_comes_from_its_sides():
+    n = 10.0 ** np.arange(2, 7)
+    sizes = tuple({"n": int(x)} for x in n)
+    m = measured(np.abs(KAPPA - 1.96), lhs=KAPPA, rhs=1.96)
+    assert judged_limit(_limit(sizes), m, np.arange(5)).status == "inconsistent"

@@ -112,7 +112,7 @@ LIMIT = {"kind": "limit", "towards": {"d": INF}, "sizes": ({"d": 1}, {"d": 2}, {
 @pytest.mark.parametrize("lhs, rhs, error, found", [
     ([[1, 5, 2]], [[1, -3, 2]], 0.5, (8, 7.5, 8.5, 5, 3)),
     ([1.0, -6.0], [1.0, -6.25], 0.5, (0.25, 0.0, 0.75, 6, 6.25)),
-    ([], [], 0.0, (0, 0, 0, 0, 0)), (-2.0, 1.0, 0.0, (3, 3, 3, 2, 1)),
+    ([], [], 0.0, (0, 0, 0, 0, 0)), (-2.0, 1.0, 0.0, (3, 3, 3, -2, 1)),
 ])  # fmt: skip
 def test_a_limit_is_measured_by_the_distance_itself(lhs, rhs, error, found):
     rhs = np.asarray(rhs, float)
