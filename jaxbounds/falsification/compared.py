@@ -54,12 +54,14 @@ def look_at_compared_constants(bench: Bench, pool: Pool, seed: int, /) -> None:
     """Add the instances to the pool that violate the claim at a jump of its program.
 
     Some instances have entries equal to constants of the program, or to sizes. Others equate both
-    operands of a comparison. The function concerns claims with `over`, without `there_is`.
+    operands of a comparison. The function concerns claims with `over`, without `there_is`. It skips
+    a claim with `search="none"` and its own `sample`.
     """
     statement = bench.statement
     if statement.over is None or statement.host or statement.there_is is not None:
         return
-    if statement.kind in ON_AVERAGE:
+    own = any(getattr(sampler, "own", None) for sampler in statement.samplers.values())
+    if statement.kind in ON_AVERAGE or (own and statement.search == "none"):
         return
     for index in range(len(statement.sizes)):
         if index in pool.sizes:
