@@ -99,7 +99,8 @@ def _uses(
     """
     at = lambda v: v.val if isinstance(v, Literal) else known.get(v, v if outermost else None)
     for eqn in program.eqns:
-        name, atoms, inside = eqn.primitive.name, list(map(at, eqn.invars)), [*programs_inside(eqn)]
+        name, inside = eqn.primitive.name, [*programs_inside(eqn)]
+        atoms: list[Any] = list(map(at, eqn.invars))
         for inner in inside:
             aligned = is_call(name) and len(inner.invars) == len(atoms)
             yield from _uses(inner, dict(zip(inner.invars, atoms)) if aligned else {}, False)

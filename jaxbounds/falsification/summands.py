@@ -257,15 +257,12 @@ def _tied_mover(seed: int, amount: float) -> Mover:
 @functools.lru_cache(16)
 def _constants(program: ClosedJaxpr) -> np.ndarray:
     """Return the absolute values of a program's constants with many digits."""
-    literals = (v.val for eqn in equations(program.jaxpr) for v in eqn.invars if _literal(v))
+    atoms = (v for eqn in equations(program.jaxpr) for v in eqn.invars)
+    literals = [v.val for v in atoms if isinstance(v, Literal)]
     tables = (x for x in (*program.consts, *literals) if np.size(x) <= TABLE)
     held = [x for x in tables if is_floating(getattr(x, "dtype", np.dtype(float)))]
     values = np.abs(np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in held)]))
     return np.unique(values[np.isfinite(values) & (values * GRID != np.round(values * GRID))])
-
-
-def _literal(atom: Any) -> bool:
-    return isinstance(atom, Literal)
 
 
 def _still(x: np.ndarray) -> np.ndarray:
