@@ -174,10 +174,10 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
 
 def _terms(bench: Bench, instance: Instance, size: Size, index: int) -> float:
     """Return the size of the terms that the sides sum at an instance; 0 if it is unknown."""
-    if bench.statement.there_is is not None:
-        bench = bench.promises(size).given
+    exists = bench.statement.there_is is not None
+    given: Any = bench.promises(size).given if exists else bench
     with contextlib.suppress(NotInterpreted):
-        return float(np.nan_to_num(sizes_of_terms(bench, batch_of(instance), size, index)[0]))
+        return float(np.nan_to_num(sizes_of_terms(given, batch_of(instance), size, index)[0]))
     return 0.0
 
 
