@@ -134,7 +134,9 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
         equal |= m.counted & (m.lhs == m.rhs)
     if np.all(equal[m.counted]):
         return Cleared(f"{words} every instance")
-    near = np.flatnonzero(equal)
+    near, large = np.flatnonzero(equal), m.counted & (least >= LEAST)
+    if not len(near) and np.any(large) and np.all(value[large] < 1 - statement.tolerance):
+        return Cleared(f"the ratio is one up to rounding only where a side is below {LEAST:g}")
     if _is_searched(statement) and len(near):
         return Cleared(f"{words} {in_words(pool.instance(int(near[-1])))}")
     for row in map(int, near[np.argsort(np.abs(value[near] - 1), kind="stable")[:IN_FLOATS]]):

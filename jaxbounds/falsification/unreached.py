@@ -29,9 +29,12 @@ longer."""
 DIGITS = range(7)
 """Numbers of decimal places to which the search rounds an instance with close sides. More places
 find more excluded points."""
-BESIDE = 1e-2
+BESIDE = 0.05
 """An excluded point explains the close sides of an instance at most this far away, relative to
 1 + the absolute values of its entries. A larger value explains more instances."""
+WAY = (0.25, 0.5, 0.75)
+"""On the way to an excluded point, lhs/rhs must be within FALLS of one at these parts of the way.
+More parts leave more claims undecided."""
 LARGE = 3.0
 """An array may tend to infinity if its largest entry exceeds the random draws' median by this
 factor. A larger factor leaves more claims undecided."""
@@ -42,8 +45,8 @@ TINY = 1e-3
 """Rounding may move lhs/rhs by this share of NEAR. A larger share counts more arrays as tending to
 infinity."""
 FALLS = 1e-6
-"""An array that moves back must lower lhs/rhs by this amount. A larger amount leaves more claims
-undecided."""
+"""An array that moves back must lower lhs/rhs by this amount; lhs/rhs may fall by this amount on the
+way to an excluded point. A larger amount accepts fewer infinite limits and more excluded points."""
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Relative distances of the neighbours at which a largest ratio must fall. More distances leave
 more claims undecided."""
@@ -71,7 +74,9 @@ def unreached(
     plain = sorted(_spread(rows, MOST), key=lambda row: largest_entry(at(row)[0], np))
     chosen = [*plain[:LOOKED], *_spread(rows, LOOKED)]  # equality is likelier at small entries
     said = [referee(statement, form, *at(row)) for row in _spread(np.array(chosen), ASKED)]
-    if not said[0].strict or any(one.equal or one.word.startswith("disproved") for one in said):
+    if any(one.equal or one.word.startswith("disproved") for one in said):
+        return ""
+    if not any(one.strict for one in said):
         return ""
     usual = _usual(pool, column)
     if least > NEAR and _is_largest(bench, *at(rows[0]), index, least):
@@ -142,15 +147,24 @@ def _leaves_for_infinity(
 
 
 def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether a point beside the instance has equal sides and misses a hypothesis."""
+    """Return whether the sides stay close up to an excluded point beside the instance.
+
+    The excluded point misses a hypothesis, and its sides are equal.
+    """
     many = list(_nearby(bench, instance, size))
     if not many:
         return False
-    m = _measured(bench, many, size, index)
+    m = _measured(bench, [instance, *many], size, index)
     with np.errstate(invalid="ignore"):
         gap = np.abs(m.lhs - m.rhs)
         equal = gap <= NEAR * np.maximum(np.abs(m.lhs), np.abs(m.rhs))
-    return bool(np.any(~m.met & equal))
+    for at in np.flatnonzero((~m.met & equal)[1:]):
+        way = [jax.tree.map(lambda x, y, f=f: x + f * (y - x), instance, many[at]) for f in WAY]
+        between = _measured(bench, way, size, index)
+        closer = 1 - between.value <= FALLS
+        if np.all(closer):
+            return True
+    return False
 
 
 def _nearby(bench: Bench, instance: Instance, size: Size) -> Iterator[Instance]:
