@@ -45,8 +45,8 @@ TINY = 1e-3
 """Rounding may move lhs/rhs by this share of NEAR. A larger share counts more arrays as tending to
 infinity."""
 FALLS = 1e-6
-"""An array that moves back must lower lhs/rhs by this amount; lhs/rhs may fall by this amount on the
-way to an excluded point. A larger amount accepts fewer infinite limits and more excluded points."""
+"""An array that moves back must lower lhs/rhs by this amount, and the way to an excluded point may
+lower lhs/rhs by this amount. A larger amount accepts fewer limits and more excluded points."""
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Relative distances of the neighbours at which a largest ratio must fall. More distances leave
 more claims undecided."""
