@@ -52,7 +52,7 @@ ROUNDED = 1e-12
 accepts more instances."""
 ALL = 8
 """A claim is an equality at some shapes if this many instances of these shapes have equal sides. A
-larger number finds fewer such shapes."""
+larger ALL counts fewer claims as equalities at some shapes."""
 LEAST = 1e-154
 """The search ignores an instance if both sides are below LEAST, about the square root of the least
 normal float64. A larger value ignores more instances near zero."""

@@ -132,8 +132,8 @@ def refuse_other_shapes(
     """Refuse an instance with other entries or shapes than the samplers draw at its size.
 
     Raises:
-        Refused: if an entry, its shape or its type differs; the message names the entries that
-            differ.
+        Refused: if an entry, its shape or its type differs from a random instance's entry. The
+            message names the entries that differ.
     """
     stored = form.counterexample
     if stored is not None and stored.meets is not None and size not in statement.sizes:
@@ -155,8 +155,8 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     """Refuse a map into instances with other entries, shapes or types than random instances.
 
     Raises:
-        Refused: if an entry, its shape or its type differs; the message names the entries that
-            differ.
+        Refused: if an entry, its shape or its type differs from a random instance's entry. The
+            message names the entries that differ.
     """
     refuse_other_shapes(statement, form, drawn, Size(dict(size)))
     usual, found = _usual_kinds(statement, Size(dict(size))), _kinds(drawn)

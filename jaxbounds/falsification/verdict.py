@@ -78,7 +78,8 @@ class Verdict:
             in the output folder; empty without a witness.
         counterexample_ratio: the ratio lhs/rhs of the stored counterexample, or None.
         worst_file: the path of the worst instance in the output folder; empty if not saved.
-        shrunk_ratio: the ratio lhs/rhs of the shrunk failing instance, or None.
+        shrunk_ratio: the ratio lhs/rhs of the shrunk failing instance (a simpler instance that
+            still fails), or None.
         shrunk_file: the path of the shrunk instance in the output folder; empty if not saved.
         size: the size at which the worst instance was found.
         sides: for a bound, the left and the right side on the worst instance; empty otherwise.

@@ -90,7 +90,8 @@ def descent_certificate(
         loss_target: L(theta), the loss at the target; positive.
         loss_start: L(theta_0), the loss at the start; positive.
         size: the part of the upper bound on ||theta||_{2,infinity} that does not depend on H.
-        spread: the numerator of the part spread / sqrt(H) of the bound on ||theta||_{2,infinity}.
+        spread: the numerator of the summand `spread` / sqrt(H) in the upper bound on
+            ||theta||_{2,infinity}.
         heads: the number of heads H of a given model. If H is below the least certified number of
             heads, the function uses the least certified number instead.
 

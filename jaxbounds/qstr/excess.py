@@ -123,11 +123,11 @@ class Setting(NamedTuple):
     s: float = 1.0
 
     def token_radius(self, tail: float, /) -> float:
-        """Return a radius that |x_j|, x_j a token, exceeds with probability at most exp(-tail)."""
+        """Return a radius that some token of a prompt exceeds with probability <= exp(-tail)."""
         return moment_radius(tail + math.log(self.N), C=self.C_x * self.d)
 
     def label_radius(self, tail: float, /) -> float:
-        """Return a radius that |y|, y a label, exceeds with probability at most exp(-tail)."""
+        """Return a radius that a label's |y| exceeds with probability at most exp(-tail)."""
         return moment_radius(tail, C=self.C_y, s=self.s)
 
 
@@ -183,11 +183,12 @@ def minimiser_risk(
     empirical risk `fitted` replaces `fitted` + `truncated_gap`.
 
     The function `covering` is for prompts whose tokens lie within the token radius; `largest` is
-    the largest |yhat| on these prompts, and `fourth` is a bound on (E yhat^4)^{1/4}. One token or
-    one label exceeds its radius with probability at most exp(-tail) (see `moment_radius`). `delta`
-    is the allowed probability that the bound on the gap between risk and empirical risk fails. The
-    bound "clipped" is "covered" for predictions clipped to the label radius (first remark after
-    Theorem 4); the label radius then replaces `largest` and `fourth`.
+    the largest |yhat| on these prompts, and `fourth` is a bound on (E yhat^4)^{1/4}. In each
+    prompt, the longest token exceeds the token radius with probability at most exp(-tail), and so
+    does the label the label radius. `delta` is the allowed probability that the bound on the gap
+    between risk and empirical risk fails. The bound "clipped" is "covered" for predictions clipped
+    to the label radius (first remark after Theorem 4); the label radius then replaces `largest` and
+    `fourth`.
 
     Raises:
         Refused: if no bound has the name `form`.

@@ -69,7 +69,8 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     """Return the forms (versions of claims) that can have a sharp constant, with their statements.
 
     Raises:
-        Refused: if the user named one statement, and it has no form with this name.
+        Refused: if the user named only one statement, and no form of the statement has the name
+            `form`.
     """
     chosen = selection.statements
     if len(chosen) > 1:

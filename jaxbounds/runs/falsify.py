@@ -57,7 +57,8 @@ def falsify(
     be a rounding error is `inconclusive`.
 
     Args:
-        statement: the statement, its id, or a file that holds a PAPER of one statement.
+        statement: the statement, its id, or a Python file that defines `PAPER`, a `jb.Paper` of one
+            statement.
         seed: the seed of all random instances (draws). The random instances also depend on the
             statement's id, but not on other statements.
         budget: the numbers of random instances (draws) and of searches; the statement's own numbers

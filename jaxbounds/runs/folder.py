@@ -42,8 +42,8 @@ __all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "published_in",
 INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
 NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
-"""The names of the files that a verification writes, besides instances (arrays at which a claim was
-measured)."""
+"""The names of the files that a verification writes, without the files of instances (arrays at
+which a claim was measured)."""
 FORM = "jaxbounds-journal-2"
 ById = dict[str, tuple[Verdict, ...]]
 """A dictionary from a statement's id to the verdicts on the statement."""
@@ -52,7 +52,8 @@ ById = dict[str, tuple[Verdict, ...]]
 class Kept(NamedTuple):
     """The verdicts on a statement, with their time (UTC) and their dependencies.
 
-    The field `depends` has the files and modules that the verdicts depend on, besides the settings.
+    The field `depends` lists the files and modules that the verdicts depend on. The field does not
+    contain the settings.
     """
 
     verdicts: tuple[Verdict, ...]

@@ -64,8 +64,8 @@ class Options:
         thorough: whether to use ten times as many random instances and searches. The searches of a
             thorough run also start from the worst instances that earlier runs found.
         certify: whether to disprove failing forms in ball arithmetic, which encloses rounding
-            errors, and to write witnesses for independent checkers beside the counterexamples. The
-            option `certify` needs the packages of the extra `certify`.
+            errors. For each disproof the run writes a witness, a file with which another program
+            can check the disproof. The option `certify` needs the packages of the extra `certify`.
         traceback: whether to print the traceback of a statement that cannot be measured.
         fresh: whether to ignore instances of earlier runs, and to store no instances for later
             runs.

@@ -49,8 +49,8 @@ def verify(
         fresh: whether to ignore instances of earlier runs, and to store no instances for later
             runs.
         certify: whether to disprove failing forms in ball arithmetic, which encloses rounding
-            errors, and to write witnesses for independent checkers beside the counterexamples. The
-            option `certify` needs the packages of the extra `certify`.
+            errors. For each disproof the run writes a witness, a file with which another program
+            can check the disproof. The option `certify` needs the packages of the extra `certify`.
         record: whether to write ratios and values into `records/` beside the papers' statements
             (for a file `claims.py` into `claims-records/`). Later runs compare their ratios and
             values with the records; see `Verdicts.moved` and `Verdicts.changed`.

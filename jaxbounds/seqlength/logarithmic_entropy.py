@@ -151,7 +151,7 @@ def corollary_F_0_2_explicit(
     *,
     softmax_constant: float = 2.0,
 ) -> float:
-    """Compute Corollary F.0.2 with its logarithms: 12 times the minimum of Dudley's bound.
+    """Compute Corollary F.0.2 with its logarithms: 12 times the result of `logarithmic_dudley`.
 
     The result is at most `norms.B_w`, which bounds ||w||_2. The tokens after every layer are in the
     l_1 unit ball.

@@ -134,8 +134,8 @@ def claim(
             `there_is`, the start is a dict from their names to values.
         estimates: the sides that a search only estimates, as in `Statement`.
         towards: for a limit, a dict from the size that tends to a limit to this limit: {"n":
-            math.inf} or {"h": 0}. For a single size, the default limit is infinity if the size
-            rises along `sizes` (or is one number of at least 1), and 0 otherwise.
+            math.inf} or {"h": 0}. By default a single size tends to infinity if its values rise
+            along `sizes`, or if its only value is at least 1. Otherwise the size tends to 0.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
         budget: the numbers of random instances and of search steps, as in `Statement`.

@@ -179,8 +179,8 @@ def _sweep(
     refuse_numbers(every=every, chunk=chunk, group=group)
     if shares.dealt() and jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this sweep, but share= needs separate "
-            "processes. Try it without jax.distributed.initialize(), or without share"
+            f"processes={jax.process_count()} run this sweep together, but each share= needs a "
+            f"single process. Try it without jax.distributed.initialize(), or without share"
         )
     if resume and fresh:
         raise Refused("resume=True and fresh=True exclude each other. Try one of them")

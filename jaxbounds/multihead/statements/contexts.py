@@ -141,7 +141,7 @@ def keep_context(instance: Instance, size: Size) -> Instance:
 
 
 def keep_quiet(instance: Instance, size: Size) -> Instance:
-    """Clip Z_mu and Z_nu below .207 S^2, and epsilon below e^{1/2}, as sharpening S14 needs."""
+    """Limit Z_mu and Z_nu to .207 S^2, and epsilon to e^{1/2}, as sharpening S14 needs."""
     instance = keep_context(instance, size)
     signal, d = instance["S"], instance["z"].shape[-1]
     bound = 0.999 * NOISE_LIMIT * signal * jnp.where(jnp.arange(d) < 2, 1.0, 1.0 / (d - 3))

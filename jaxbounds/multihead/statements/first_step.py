@@ -249,9 +249,8 @@ LEMMA_17 = on_sequences(
         Form(
             name="corrected, C = 1 / sqrt 2",
             note=(
-                "This version of the claim uses the bound (6) for the distance from (zeta/4) u*, "
-                "the true mean. Because R <= S + Z, this bound is at least P#, the bound of "
-                "sharpening S13."
+                "Here P bounds the deviation ||p|| of the first direction u1 from its true mean "
+                "(zeta/4) u*. Because R <= S + Z, P is at least P#, the bound of sharpening S13."
             ),
         ),
         Form(

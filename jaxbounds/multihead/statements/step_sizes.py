@@ -138,8 +138,8 @@ EQ_116 = searched_sequence(
             name="printed, alpha = +-1, mu",
             cites="eq. (116), Appendix D.2.3, its first line against its last",
             note="Here alpha is +1 or -1. For every drawn instance, the last line of (116) is "
-            "below the mean of the margin, even where the last step of (116) fails. We have no "
-            "proof if the expression in braces is negative.",
+            "below the mean of the margin, even where the last step of (116) fails. If the "
+            "expression in braces is negative, this comparison is unproved.",
         ),
     ),
     control="1.01 times the brace",

@@ -190,8 +190,8 @@ class Found(NamedTuple):
 
     Attributes:
         pairs: the tuple (unit vector, Rayleigh quotient, residual) for each wanted eigenpair, from
-            the least eigenvalue to the greatest. The list is empty if the upper end of the spectrum
-            lies below `floor`.
+            the least eigenvalue to the greatest. The list `pairs` is empty if the upper end of the
+            spectrum lies below `floor`.
         products: the number of products of the operator with vectors, not counting one further
             product for each pair's residual.
     """

@@ -167,8 +167,8 @@ GATE = on_prompts(
         ),
         Form(
             name="derived rectified",
-            note="The rectified transition of (C.2) makes an error only in a slot l (block of the "
-            "state) with t_il = i, where the state stores token i.",
+            note="The rectified transition of (C.2) makes an error only in slots (blocks of the "
+            "state) l with t_il = i. In these slots the state stores token i.",
         ),
     ),
     control="the gate always open",

@@ -80,9 +80,9 @@ LABELS = Statement(
         ),
         Form(
             name="derived links",
-            note="The check also computes each link (a label as a function of the relevant tokens) "
-            "from linear functions of the tokens. The check compares Proposition 3's link with the "
-            "labels of its prompts.",
+            note="The check recomputes the links mean_linear, sine_index and xor from inner "
+            "products of the relevant tokens with fixed directions. The check also compares "
+            "Proposition 3's link with the labels of random prompts.",
         ),
     ),
     control="labels one place off",

@@ -197,9 +197,9 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Theorem 9",
             equality="always",
-            note="The lower bound on a network's squared norm is (N / log dh)^{1/L_y}. A "
-            "memorising network with the squared norm n^3 = N^{3 c_1} reaches this bound. The "
-            "repaired lower bound is N^{1/L_y}.",
+            note="Theorem 9 needs a memorising network's squared norm n^3 = N^{3 c_1} below the "
+            "lower bound (N / log dh)^{1/L_y}. At the largest exponent c_1 the two numbers are "
+            "equal. The repaired lower bound is N^{1/L_y}.",
         ),
         Form(
             name="derived Lemma 16",

@@ -209,7 +209,8 @@ COROLLARY_CLASS = Statement(
         ),
         Form(
             name="sharpened (D.0.2)",
-            note="The bound uses 1 as the Lipschitz constant of softmax (S4).",
+            note="The bound uses the Lipschitz constant 1 of softmax (sharpening S4), where the "
+            "paper uses 2.",
         ),
         Form(
             name="corrected (F.0.2)",

@@ -153,8 +153,8 @@ TASK = identity_on_host(
         ),
         Form(
             name="derived weights",
-            note="The check computes, in NumPy, the sum of |weight| of Figure 1 and the range of "
-            "Keras' initial weights.",
+            note="The check recomputes in NumPy two results of the library: the sum of all "
+            "|weight|, which Figure 1 plots, and the range of Keras' initial weights.",
         ),
     ),
     control="the minority",

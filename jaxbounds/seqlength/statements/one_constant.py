@@ -114,9 +114,9 @@ ONE_CONSTANT = draw.random_search_on_host(
             name="derived, W_c^T x, rows",
             cites="Corollary F.0.1, with ||W_c||_{1,inf} as printed, the rows of the map",
             erratum="E11",
-            note="A bound on the norm of the transpose does not repair the corollary either. The "
-            "images of the input e_1 then fill a cube in R^d. At eps = sqrt(d) / 4 a comparison "
-            "of volumes refutes the bound.",
+            note="The corollary is also false if its norm is taken over the rows of the map, as "
+            "printed. The images of the input e_1 then fill a cube in R^d. At eps = sqrt(d) / 4 a "
+            "comparison of volumes refutes the claimed bound on ln N.",
             counterexample=Counterexample(instance=NARROW, ratio=38.70754446898384, meets=_meets),
         ),
         Form(

@@ -1,7 +1,8 @@
 """Disproofs of printed bounds on cover sizes in Section 4.3 and Appendix F, by packings.
 
-A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Covers are
-strict (Section 2.4), so a cover has at least as many members as the packing.
+A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. A cover is
+strict (Section 2.4): each network lies less than eps from a member. So a cover has at least as many
+members as the packing.
 """
 
 import functools

@@ -40,7 +40,7 @@ def _states(params: Any, x: Array) -> Array:
 
 
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
-    """Compute the gates of one circuit layer with the compiled network.
+    """Compute the gates of one circuit layer with the network that `compile_circuit` makes.
 
     `misplaced` shifts each column of W1 by one place to the left, which makes the weights wrong.
     """

@@ -141,7 +141,8 @@ STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
 """The pairs (z_t, u_t) for t = 1 .. 4: the machine's state, and the symbol that it writes."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
-"""The names of the coordinate groups that are not zero in states of the form (C.5)."""
+"""The names of the groups of coordinates that have nonzero entries in a hidden state of the form
+(C.5)."""
 
 
 @functools.cache

@@ -43,8 +43,8 @@ THEOREM_D6 = on_cases(
             name="printed",
             cites="Theorem D.6, (D.5)",
             note=(
-                "The check measures the constants on a ball around the parameters, with the trust "
-                "radius as its radius (E23)."
+                "The check measures the constants of Condition D.3 on balls around the parameters "
+                "(erratum E23), and uses the radius with the largest bound."
             ),
         ),
         Form(

@@ -32,8 +32,9 @@ def _one_layer(key: Array, size: Size) -> Instance:
 def _sharing(i: Instance, size: Size) -> Sides:
     """Compute the margin rho of F = 1 - sum_i <c_i, tau_i(delta)> for layers that share parameters.
 
-    The sum of all a_i |c_i| is 1. Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 /
-    |sum_i tau_i^T c_i|.
+    The linear map tau_i takes layer i's part delta_i from the perturbation delta. The sum of all
+    a_i |c_i| is 1, so F changes by less than 1 whenever all |delta_i| < a_i. The margin is rho = 1
+    / |sum_i tau_i^T c_i|.
     """
     a = i["a"]
 

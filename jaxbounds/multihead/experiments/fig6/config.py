@@ -107,7 +107,7 @@ class Figure6:
         if self.weights and scratch:
             raise Refused(
                 f"weights={self.weights} was given, but arm={scratch[0]} (a way to make heads) "
-                f"starts from random weights. Try without --weights, or without that arm"
+                f"starts from random weights. Try without --weights, or without arm={scratch[0]}"
             )
 
 
