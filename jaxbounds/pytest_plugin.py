@@ -78,7 +78,7 @@ def _spec(name: str) -> ModuleSpec | None:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[Any], list[Any]]:
-    """Collect the statements of a file, besides the tests that pytest finds there."""
+    """Collect the statements of a file, in addition to the tests that pytest finds in the file."""
     found = yield
     where = parent.config.stash[_MODULES].get(file_path.resolve())
     if where is None:

@@ -19,8 +19,8 @@ CORNERS = 256
 """The check evaluates the claim at no more than this many corners of the box. A larger number may
 find more violations and takes longer."""
 ROUNDS = 6
-"""The number of rounds; each round tries points near those with the least margin. A larger number
-may find more violations and takes longer."""
+"""The number of rounds; each round tries points near the points with the least margin (rhs - lhs).
+A larger number may find more violations and takes longer."""
 ULPS = 8
 """The check moves a point's coordinates by this many units in the last place to measure rounding. A
 larger number excuses more violations as rounding."""

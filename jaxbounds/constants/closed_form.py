@@ -60,7 +60,7 @@ def closed_form(
         between: two decimal numbers; the value of the formula must lie between them.
 
     Raises:
-        ModuleNotFoundError: if mpmath is absent; the message has the command that installs it.
+        ModuleNotFoundError: if mpmath is absent; the message has the command that installs mpmath.
     """
     try:
         import mpmath

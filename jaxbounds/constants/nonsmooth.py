@@ -157,7 +157,7 @@ def by_cma(
     draws have the standard deviation `spread`.
 
     Raises:
-        ModuleNotFoundError: if cma is absent; the message has the command that installs it.
+        ModuleNotFoundError: if cma is absent; the message has the command that installs cma.
     """
     if not has_cma():
         raise ModuleNotFoundError(MISSING, name="cma")

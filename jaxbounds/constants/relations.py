@@ -22,7 +22,7 @@ HIGHEST = 100
 If this number is larger, PSLQ finds more relations, and more of them are coincidences.
 """
 DEGREES = (3, 4, 5, 6)
-"""The degrees of algebraic numbers that `relations` tries, besides degrees 1 and 2."""
+"""The degrees of algebraic numbers that `relations` tries after degrees 1 and 2."""
 
 
 class Relation(NamedTuple):

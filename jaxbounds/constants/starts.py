@@ -27,10 +27,10 @@ a few others become starts of the search. A search with more changed instances f
 and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""For each kind of instance (way to make an instance), the number of starts besides the best.
+"""For each kind of instance (way to make an instance), the number of starts after the best start.
 
-A kind without an entry in this dictionary has one start besides its best instance. A larger number
-begins more climbs from a kind of instance.
+A kind without an entry has one start after its best start. A larger number begins more climbs from
+a kind of instance.
 """
 SHRUNK = tuple(range(2, 310, 4))
 """The exponents k of the factors 10^-k by which the search shrinks a random instance whose sides

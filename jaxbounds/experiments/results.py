@@ -55,7 +55,7 @@ def load(path: str | Place, /) -> xr.Dataset:
     """Read a file that `save` wrote, in this version or before 0.2, and decode its attributes.
 
     Raises:
-        Refused: if the file is missing, or `save` did not write it.
+        Refused: if the file is missing, or `save` did not write the file.
     """
     path = locate(path)
     if not is_there(path):

@@ -407,7 +407,7 @@ class Column(NamedTuple):
         sources: the source of each instance: the name of a sampler, "cases" or "search".
         labels: a number for each instance, equal for equal instances.
         reach: the least and the largest difference of the sides at instances near the random draws;
-            NaN if the engine measured no instance beside the draws.
+            NaN if the engine measured no instance other than the draws.
         scale: for each instance, the largest absolute term in the computation of both sides; NaN at
             an instance without computed terms. None until the engine computes the terms.
         rounding: each instance's violation if rounding may explain it, else -inf. For an identity,
@@ -467,7 +467,7 @@ class Pool:
         """Return the instance at an index, counted over all batches.
 
         Raises:
-            IndexError: if the pool has no such instance.
+            IndexError: if the pool has at most `index` instances.
         """
         for batch in self.instances:
             if index < length(batch):

@@ -58,7 +58,7 @@ FEW = 64
 """The engine shrinks several failing instances if each has at most this many entries. A larger
 limit makes larger counterexamples readable, and takes longer."""
 STARTS = 4
-"""Besides the worst instance, the engine shrinks this many failing instances, and this many failing
+"""The engine shrinks the worst instance, this many other failing instances, and this many failing
 instances with scaled entries. A larger number takes longer and finds rounder counterexamples."""
 
 

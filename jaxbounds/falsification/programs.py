@@ -111,7 +111,7 @@ class Programs:
         return run
 
     def cached_draw(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
-        """Return the stored draws with this name, or draw the instances and store them.
+        """Return the stored draws with the name `name`, or draw the instances and store them.
 
         Args:
             draw: a function that draws the instances.

@@ -147,7 +147,7 @@ def _leaves_for_infinity(
 
 
 def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether the sides stay close up to an excluded point beside the instance.
+    """Return whether the sides stay close up to an excluded point near the instance.
 
     The excluded point misses a hypothesis, and its sides are equal.
     """
@@ -168,7 +168,7 @@ def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, i
 
 
 def _nearby(bench: Bench, instance: Instance, size: Size) -> Iterator[Instance]:
-    """Yield points beside the instance: with rounded entries, or with entries at ends of sets."""
+    """Yield points near the instance: with rounded entries, or with entries at ends of sets."""
     leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
     floats = [i for i, x in enumerate(leaves) if is_float(x) and x.size]
     groups = [[i] for i in floats] + [floats] * (len(floats) > 1)

@@ -67,7 +67,7 @@ def reaching(path: Place, /) -> Iterator[None]:
     """Turn any exception of an object store into an OSError that names the store.
 
     Raises:
-        FileNotFoundError: if the object store has no such file.
+        FileNotFoundError: if the object store has no file at `path`.
         Unreachable: for every other exception of the store.
     """
     try:

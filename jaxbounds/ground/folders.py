@@ -46,7 +46,7 @@ def refuse_links(folder: Path, name: str, /) -> None:
     """Refuse a relative name that leads out of a folder, directly or through a symbolic link.
 
     Raises:
-        Refused: if the name leaves the folder, or one of its parts is a symbolic link.
+        Refused: if the name leads out of the folder, or a part of the path is a symbolic link.
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or PurePosixPath(name).is_absolute():
@@ -96,8 +96,8 @@ class Marked:
     makes the folder.
 
     Raises:
-        Refused: in any method, if the mark `.jaxbounds` is a symbolic link, or a file of the user
-            has this name.
+        Refused: in any method, if the mark `.jaxbounds` is a symbolic link, or the user has a file
+            `.jaxbounds` there.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -149,7 +149,7 @@ class Marked:
         """Return the path of a file in this folder.
 
         Raises:
-            Refused: if the name leads out of the folder, or one of its parts is a link.
+            Refused: if the name leads out of the folder, or a part of the path is a symbolic link.
         """
         if _local(self.path):
             refuse_links(self.path, name)

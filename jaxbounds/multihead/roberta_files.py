@@ -155,8 +155,8 @@ def load_roberta(
 
     Raises:
         Refused: if a file is missing or damaged, or a tensor is missing, unknown or of another
-            shape. The message contains the name of the file or of the tensor.
-        ImportError: if safetensors is missing; the message tells how to install it.
+            shape than `config.json` implies. The message names the file or the tensor.
+        ImportError: if safetensors is missing; the message tells how to install safetensors.
     """
     shape = read_shape(folder)
     shape = replace(shape, labels=labels or shape.labels)
@@ -240,7 +240,7 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
     Raises:
         Refused: if heads * head_width differs from width or the gain is not 1, because no entry of
             `config.json` can describe this shape.
-        ImportError: if safetensors is missing; the message tells how to install it.
+        ImportError: if safetensors is missing; the message tells how to install safetensors.
     """
     try:
         from safetensors.numpy import save

@@ -101,7 +101,7 @@ def read_parquet(path: str | Path, /) -> Sentences:
 
     Raises:
         Refused: if the file cannot be read, lacks a column, or has nulls or missing labels.
-        ImportError: if pyarrow is missing; the message tells how to install it.
+        ImportError: if pyarrow is missing; the message tells how to install pyarrow.
     """
     path = Path(path)
     try:
@@ -141,7 +141,7 @@ def read_snippets(path: str | Path, /) -> Sentences:
             this archive.
 
     Raises:
-        Refused: if the archive is broken or has other content.
+        Refused: if the archive is broken, or its content is not the published ratings.
     """
     path = Path(path)
     cure = f"fetch it again: {FETCH_SNIPPETS}"

@@ -112,7 +112,7 @@ def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
     """Return H equal heads as one group: the parameters of one head, and the number of copies.
 
     Raises:
-        Refused: if the heads differ.
+        Refused: if two heads have different parameters.
     """
     for name, leaf in params.items():
         heads = np.asarray(leaf)

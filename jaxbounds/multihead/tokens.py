@@ -51,7 +51,7 @@ def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
     `size` counts the ids, the four special tokens included.
 
     Raises:
-        ImportError: if tokenizers is missing; the message tells how to install it.
+        ImportError: if tokenizers is missing; the message tells how to install tokenizers.
     """
     try:
         import tokenizers
@@ -69,7 +69,7 @@ def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
 
     Raises:
         Refused: if the file is missing or damaged, or its special tokens are not RoBERTa's.
-        ImportError: if tokenizers is missing; the message tells how to install it.
+        ImportError: if tokenizers is missing; the message tells how to install tokenizers.
     """
     path = Path(folder) / "tokenizer.json"
     try:

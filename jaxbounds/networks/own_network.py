@@ -58,7 +58,7 @@ def leaves_by_path(tree: Any, /, *, collections: bool = False) -> Leaves:
     Args:
         tree: a pytree.
         collections: whether paths begin with the name "params" of linen's collection; by default
-            the function removes this name.
+            the function removes the name "params".
 
     Raises:
         Refused: if the keys of a dictionary cannot be ordered.

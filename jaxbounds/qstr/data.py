@@ -37,8 +37,8 @@ def sample_positions(
 ) -> Int[Array, "*shape N q"]:
     """Draw positions t uniformly over [N]^q; if `simple`, all positions of a prompt share t.
 
-    The option `distinct` draws the q positions of one token without replacement; the paper draws
-    with replacement.
+    The option `distinct` draws the q positions that are relevant to a token without replacement;
+    the paper draws with replacement.
 
     Raises:
         Refused: if `distinct` is set and q exceeds N.

@@ -191,7 +191,7 @@ def minimiser_risk(
     `fourth`.
 
     Raises:
-        Refused: if no bound has the name `form`.
+        Refused: if `form` is not the name of a bound.
     """
     if form not in FORMS:
         raise Refused(

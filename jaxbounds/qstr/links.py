@@ -144,7 +144,7 @@ over the relevant tokens.
 
 
 def find_link(name: str, /) -> Link:
-    """Return the link with this name from `LINKS`.
+    """Return the link with the name `name` from `LINKS`.
 
     Raises:
         Refused: if the name is unknown; the message lists all names.

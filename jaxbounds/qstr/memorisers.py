@@ -147,7 +147,8 @@ def least_variation(
     linear programs.
 
     Raises:
-        Refused: if x and y are not finite arrays of these shapes, or two points coincide.
+        Refused: if x or y has another shape or an entry that is not finite, or if two points
+            coincide.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))

@@ -49,7 +49,8 @@ def least_ridge_network(
     adds the opposite directions. The biases are equally spaced from -1 to 1.
 
     Raises:
-        Refused: if no network of these units is within eps; more units may suffice.
+        Refused: if every network of these units errs by more than `eps` at some point; more units
+            may suffice.
     """
     angles = np.linspace(0.0, 2 * np.pi, 2 * directions, endpoint=False)
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1) / radius

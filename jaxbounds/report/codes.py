@@ -94,7 +94,7 @@ def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]
     The name is "multihead.S6", "multihead S6", or "S6" for all papers that have the code.
 
     Raises:
-        Refused: if the name has the form of a code and no paper has it.
+        Refused: if the name has the form of a code, such as S77, and no paper has this code.
     """
     first, _, rest = name.strip().replace(" ", ".", 1).partition(".")
     among = [p for p in papers if p.id == first] if rest else list(papers)

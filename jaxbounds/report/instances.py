@@ -21,7 +21,7 @@ larger, the page is longer."""
 
 
 class Run(NamedTuple):
-    """The facts about a run that the page shows in a statement's rows besides the verdicts.
+    """The facts about a run that the page shows in a statement's rows in addition to the verdicts.
 
     The commands that replay an instance need the arguments `imports` of `--import`.
     """

@@ -98,7 +98,7 @@ def audit(
         out: the folder for audit.md, audit.html and all files that `verify` writes. The audit does
             not judge a statement again if the folder holds a verdict on the statement, from a run
             with equal library version, source code and seed.
-        imports: further modules or files that hold a PAPER of your own.
+        imports: further modules or files that define `PAPER`, a `jb.Paper` of your own.
         seed: the seed of all random instances.
         timeout: the time limit of each statement, in seconds. If the search refutes no claim in
             this time, the verdict is inconclusive.

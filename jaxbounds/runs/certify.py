@@ -298,7 +298,7 @@ def certify(
         what: ids of statements, or patterns, as in `verify`. The default is every form that stores
             a counterexample or names domains. If a named statement stores no counterexample,
             `certify` first searches for a counterexample.
-        imports: further modules or files that hold a PAPER of your own.
+        imports: further modules or files that define `PAPER`, a `jb.Paper` of your own.
         out: the folder for certificates.json and witnesses/; without `out` nothing is written.
         seconds: seconds of processor time for a form, after which the form is undecided.
         rocq: the folder for files that the kernel of the proof assistant Rocq checks, one for each

@@ -174,7 +174,7 @@ def constants_of(
         sizes: a dictionary from the name of a size to its values, such as {"d": (2, 4)}. The search
             runs at each combination of the sizes' values. If no sizes are given, the search runs at
             the sizes that the statement declares.
-        imports: further modules or files that hold a PAPER of your own.
+        imports: further modules or files that define `PAPER`, a `jb.Paper` of your own.
         seed: the seed of the random instances.
         seconds: the limit, in seconds of processor time, for the search at each size. The search at
             a size ends earlier if climbs from enough starting instances end at the same constant.

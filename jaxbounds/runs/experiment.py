@@ -69,7 +69,7 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
 
 
 NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
-"""The names of the files that a run writes into its folder, besides checkpoints."""
+"""The names of the files, other than checkpoints, that a run writes into its folder."""
 
 
 def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:

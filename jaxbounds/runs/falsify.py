@@ -68,7 +68,7 @@ def falsify(
         store: the folder for the worst instance `worst/<id>.<form>.npz` and, if a form fails, for
             `counterexamples/<id>.<form>.npz`, a simpler instance that still violates the form. The
             default is a temporary folder, which Python removes when the result is no longer in use.
-        imports: modules or files that hold a PAPER of your own.
+        imports: modules or files that define `PAPER`, a `jb.Paper` of your own.
         programs: the store of compiled programs. All programs in the store's folder must come from
             the present code of the statement. If `programs` is None, the function keeps no compiled
             program.
@@ -101,7 +101,7 @@ def replay(
 
     Args:
         stored: a .npz file of `worst/` or `counterexamples/`, or the result of `load_instance`.
-        imports: modules or files that hold a PAPER of your own.
+        imports: modules or files that define `PAPER`, a `jb.Paper` of your own.
 
     Returns:
         The statement; the ratios of the forms and of the control (a deliberately false variant);

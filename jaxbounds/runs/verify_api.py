@@ -33,9 +33,9 @@ def verify(
 
     Args:
         what: one or several of: ids, the beginning of ids ("multihead"), shell patterns
-            ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. The default
-            is all statements of the shipped papers.
-        imports: further modules or files that hold a PAPER of your own.
+            ("*.cor1.*"), Python files or folders that define a `PAPER`, papers, statements. The
+            default is all statements of the shipped papers.
+        imports: further modules or files that define `PAPER`, a `jb.Paper` of your own.
         kinds: the kinds of the statements to judge, such as "inequality" or "identity"; by default
             all kinds.
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary

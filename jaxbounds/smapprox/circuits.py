@@ -119,7 +119,7 @@ def from_json(text: str, /) -> Circuit:
     """Read a circuit from {"inputs": m, "layers": [[{"op": "AND", "inputs": [0, 1]}, ...], ...]}.
 
     Raises:
-        Refused: if the text is not JSON in this format.
+        Refused: if the text is not JSON, or describes no circuit in this format.
     """
     try:
         data = json.loads(text)

@@ -59,8 +59,8 @@ def encode(
     The arrays are float64 NumPy arrays.
 
     Raises:
-        Refused: if a word has an unknown symbol, if it is longer than T or `length`, or if the
-            machine goes left of cell 1 on a one-way tape.
+        Refused: if a word has an unknown symbol, if a word is longer than T or `length`, or if the
+            machine leaves a one-way tape.
     """
     machine, layout, T = compiled.machine, compiled.layout, compiled.T
     longest = max((len(word) for word in words), default=0)

@@ -29,7 +29,7 @@ def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
     """Load a machine from a file: .json, .yaml, .yml, or a text file with one compact string.
 
     Raises:
-        Refused: if there is no such file or it describes no machine.
+        Refused: if the file does not exist, or describes no machine.
     """
     file = Path(path)
     if not file.is_file():

@@ -80,7 +80,7 @@ class TuringMachine:
         """Refuse an input with a symbol outside the input alphabet.
 
         Raises:
-            Refused: if the word has such a symbol.
+            Refused: if the word has a symbol outside the input alphabet.
         """
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:

@@ -73,7 +73,7 @@ def theorem_of(
     """Translate the proof that an instance violates a claim to scalar operations.
 
     Raises:
-        NotSupported: if an operation has no translation; the message names it.
+        NotSupported: if an operation has no translation; the message names the operation.
         Undecided: if the bounds on the translated numbers are too wide to prove the violation.
     """
     static = Size(dict(size))

@@ -45,7 +45,8 @@ def sets_in(text: str, /) -> Sets:
     """Parse the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
 
     Raises:
-        Refused: if the text holds anything besides sets of the library, numbers, words and lists.
+        Refused: if the text holds anything other than sets of the library, numbers, words and
+            lists.
     """
     try:
         found = _mapping(ast.parse(text, mode="eval").body)

@@ -27,7 +27,8 @@ class Size(Mapping[str, Any]):
         """Return the number of the size with a given name: an integer for a shape, else a float.
 
         Raises:
-            KeyError: if the size has no such name; the message lists the names.
+            KeyError: if the size has no number of this name; the message lists all names of the
+                size.
         """
         try:
             return self._entries[name]

@@ -127,8 +127,8 @@ class Statement(metaclass=Careful):
             search finds no entries that satisfy the claim, the form is inconclusive. The form fails
             only if the sets are finite and the search tried all points. If the relation is `=`, the
             engine evaluates the control (the false variant) at the form's best entries.
-        witness: a start of the inner search, beside the search's own starts: a dict of the entries
-            of `there_is`, or a function `witness(instance, size)` that returns the dict. An
+        witness: a start of the inner search, in addition to the search's own starts: a dict of the
+            entries of `there_is`, or a function `witness(instance, size)` that returns the dict. An
             instance with a single entry needs no name for the entry. A wrong witness costs time,
             but cannot change the verdict.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
@@ -310,10 +310,10 @@ class Statement(metaclass=Careful):
         return tuple(map(full_name, self.judges))
 
     def form(self, name: str) -> Form:
-        """Return the form with this name.
+        """Return the form with the name `name`.
 
         Raises:
-            Refused: if no form has that name; the message lists the forms.
+            Refused: if no form has the name `name`; the message lists all forms.
         """
         for form in self.forms:
             if form.name == name:

@@ -95,7 +95,8 @@ class Checkpoints:
         """Refuse a folder in which the user has files with the names of a sweep's files.
 
         Raises:
-            Refused: if the folder has such files; the message names them.
+            Refused: if the user has files with these names in the folder; the message names the
+                files.
         """
         if strangers := self.marked.foreign(self._there()):
             raise Refused(

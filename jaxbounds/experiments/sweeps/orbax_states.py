@@ -49,8 +49,8 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
         The state on the host; random keys have the same types as in `like`.
 
     Raises:
-        Refused: if the folder holds no checkpoint, or its leaves have other paths, shapes or
-            types than `like`.
+        Refused: if the folder holds no checkpoint, or the checkpoint's leaves have other paths,
+            shapes or types than `like`.
     """
     place, wanted = Path(folder).absolute(), _plain(like)
     if not place.is_dir():

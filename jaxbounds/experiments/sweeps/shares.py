@@ -86,7 +86,7 @@ def own(count: int, /) -> range:
 
 
 def mine() -> bool:
-    """Tell whether this process computes the next part of the work besides training runs (lanes).
+    """Tell whether this process does the next part of the work that belongs to no training run.
 
     Exactly one process does each part of the work that belongs to no training run.
 

@@ -103,8 +103,8 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         lanes into a grid.
 
     Raises:
-        Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its
-            values are not one-dimensional.
+        Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or the
+            values of an axis are not one-dimensional.
     """
     if getattr(keys, "ndim", 0) == 0 or is_one_old_key(keys):
         raise Refused(

@@ -78,10 +78,11 @@ def register(name: str, factory: Factory, /) -> None:
 
 
 def refuse_unknown(name: str, /) -> None:
-    """Check that a student of this name exists.
+    """Check that a student (network to train) with the name `name` exists.
 
     Raises:
-        Refused: if there is no such student; the message names the nearest one or all of them.
+        Refused: if no student has this name; the message names the student with the nearest name,
+            or all students.
     """
     if name not in STUDENTS and name != EQUAL_HEADS:
         names = (EQUAL_HEADS, *STUDENTS)
@@ -99,7 +100,7 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     `tokens` gives the shape (n, T, d) and the dtype of the tokens.
 
     Raises:
-        Refused: if the factory makes no student, or its outputs do not have shape (n,).
+        Refused: if the factory makes no student, or the student's outputs do not have shape (n,).
     """
     made = STUDENTS[name](heads)
     student = of_module(made) if isinstance(made, nn.Module) else made

@@ -240,7 +240,10 @@ LEMMA_8 = on_runs(
             "+ L(theta)). The check computes the maximum over five points, which is a lower "
             "estimate of the true maximum.",
         ),
-        Form(name="sharpened S6", note="The sharpened constant beta_3# replaces beta_3 in tau_k."),
+        Form(
+            name="sharpened S6",
+            note="The sharpened constant beta_3# of S6 replaces beta_3 in tau_k.",
+        ),
     ),
     control="the term ||theta - theta_0||^2 / (2 eta K) is dropped",
     source="Appendix B.3, eq. (69); eq. (17) in Section 6.1",
@@ -294,8 +297,8 @@ LEMMA_9 = on_runs(
         Form(
             name="sharpened S6",
             hypotheses=_close("sharpened S6", 0.5),
-            note="The bound is that of Lemma 9. The sharpened constant beta_3# replaces beta_3 "
-            "in the hypothesis.",
+            note="The bound on the loss is that of Lemma 9. The sharpened constant beta_3# "
+            "replaces beta_3 in the condition on H.",
         ),
         Form(
             name="sharpened S6, S8",

@@ -140,8 +140,8 @@ EXPECTED_GAP = Statement(
             cites="Corollary 5, eq. (101), Appendix C.4; Corollary 2",
             expected="vacuous",
             note="The check uses the least H and the largest eta that the corollary allows. The "
-            "bound is unproved, since its proof uses G in place of g_0 = sqrt(2) G (E5). "
-            + ALMOST_NOTHING,
+            "printed bound is unproved, since its proof uses G in place of g_0 = sqrt(2) G "
+            "(erratum E5). " + ALMOST_NOTHING,
         ),
         Form(
             name="corrected",

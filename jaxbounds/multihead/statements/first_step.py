@@ -265,8 +265,8 @@ LEMMA_17 = on_sequences(
                 "The bound on ||p|| is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. "
                 "The test's data sets have 30 sequences without noise, one relevant token of 32 "
                 "and one distractor. For these data, p is .97 R / 2 times the mean of n1 signs. "
-                "For 1.6% of the data sets ||p|| exceeds the bound, and delta = 10% allows 10% of "
-                "the data sets to exceed it."
+                "For 1.6% of the data sets ||p|| exceeds the bound, and delta = 10% allows this "
+                "for 10% of the data sets."
             ),
         ),
     ),
@@ -306,8 +306,8 @@ LEMMA_17_TAIL = Statement(
     forms=(
         Form(
             name="sharpened S13",
-            note="McDiarmid's inequality is applied with differences R / "
-            "n1, since one sample changes ||p|| by at most R / n1.",
+            note="McDiarmid's inequality is applied with differences R / n1, since one sample "
+            "changes ||p|| by at most R / n1.",
         ),
         Form(
             name="sharpened S15",

@@ -145,8 +145,8 @@ FACT_2 = Statement(
         ),
         Form(
             name="derived, one-sided",
-            note="Lemma 14 uses only one side of the inequality, and "
-            "log(1/delta) suffices for one side.",
+            note="Lemma 14 uses only one side of the inequality, and log(1/delta) suffices for one "
+            "side.",
         ),
     ),
     control="delta^2 for delta",
@@ -385,8 +385,8 @@ PROPOSITION_2_P2 = on_signs(
         Form(
             name="corrected",
             note="The bound on |Phi| has log(2/delta) for every n, and p is measured about the "
-            "true centre (zeta/4) u*. Since W^(1) = 0, each output is a multiple of the same sum "
-            "of signs, so no union bound is needed.",
+            "true centre (zeta/4) u*. Since W^(1) = 0, the outputs of all samples are multiples of "
+            "a single sum of signs, so no union bound is needed.",
         ),
         Form(
             name="sharpened",

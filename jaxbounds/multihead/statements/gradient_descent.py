@@ -88,8 +88,8 @@ def _guaranteed(
 THEOREM_3 = on_runs(
     id="multihead.thm3",
     label="Theorem 3",
-    formula="L(theta_K) <= (1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) "
-    "+ 5 ||theta - theta_0||^2 / (4 eta K), ||theta_K - theta_0|| <= 4 ||theta - theta_0||",
+    formula="L(theta_K) <= (1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) + 5 ||theta - theta_0||^2 / "
+    "(4 eta K), ||theta_K - theta_0|| <= 4 ||theta - theta_0||",
     tex=r"\hat L(\theta_K) \le \frac{1}{K} \sum_{k=1}^{K} \hat L(\theta_k) \le 2 \hat "
     r"L(\theta) + \frac{5 \|\theta - \theta_0\|^2}{4 \eta K}, \quad \|\theta_K - "
     r"\theta_0\| \le 4 \|\theta - \theta_0\|",
@@ -127,17 +127,18 @@ THEOREM_3 = on_runs(
         *_guaranteed(
             LARGEST,
             descent.LARGEST_HEAD,
-            "sqrt(H) >= (26/3) beta_3#(B) D^2 with B = sqrt(13/3) D + max_h ||U_h||_F, and "
-            "eta <= 1/rho#: a step is at most 4 / (sqrt(T) R), so beta_2# is needed within "
-            "B + 4 / (sqrt(T) R) only. The bound is Lemma 9's.",
-            "3.09 D for 4 D.",
+            "The conditions are sqrt(H) >= (26/3) beta_3#(B) D^2 with B = sqrt(13/3) D + max_h "
+            "||U_h||_F, and eta <= 1/rho#. A step has length at most 4 / (sqrt(T) R), so rho# "
+            "bounds beta_2# only within B + 4 / (sqrt(T) R). The bound on the loss is Lemma 9's.",
+            "The bound on the distance is 3.09 D, not 4 D.",
         ),
         *_guaranteed(
             MEAN,
             descent.SHARPEST,
-            "With q = sec(sqrt(1/2)/2) / 2 for 2/3, and with the root mean square over heads "
-            "in beta_1#, which moves by D / sqrt(H) only: rho# tends to T R^2 / 4 as H grows.",
-            "(1 + sqrt(3 + 2 q)) D = 3.02 D for 4 D.",
+            "The factor q = sec(sqrt(1/2)/2) / 2 replaces 2/3. The constant beta_1# contains the "
+            "root mean square over heads, which changes by at most D / sqrt(H). So rho# tends to T "
+            "R^2 / 4 as H grows.",
+            "The bound on the distance is (1 + sqrt(3 + 2 q)) D = 3.02 D, not 4 D.",
         ),
     ),
     control="the term in ||theta - theta_0||^2 is dropped",

@@ -51,8 +51,8 @@ INDUCED = Statement(
             Form(
                 name=f"printed {norm}",
                 cites=_NORMS,
-                note="The check evaluates ||A v||_q at a v that attains the norm. Cauchy-Schwarz "
-                "and the triangle inequality bound every other v.",
+                note="The check evaluates ||A v||_q at a vector v that attains the norm. "
+                "Cauchy-Schwarz and the triangle inequality bound every other v.",
             )
             for norm in ("||A||_{2,inf}", "||A||_{1,2}", "||A||_{1,inf}")
         ),

@@ -102,8 +102,8 @@ EQ_24_SLOPE = on_margins(
             name="printed",
             cites="eq. (24), Appendix A",
             hypotheses=_moderate,
-            note="The proof uses log(1+x) >= x/(1+x). The ratio L' / L tends to one as the margins "
-            "grow.",
+            note="The proof uses log(1+x) >= x/(1+x). The ratio L' / L (slope over loss) tends to "
+            "one as the margins grow.",
             domains=(
                 up_to(8.0, n=1, beyond="u = exp(-t): log(1+u) >= u - u^2/2 >= u/(1+u) for u <= 1"),
                 up_to(4.0, n=2, beyond="the mean of two single margins, each by the line above"),
@@ -336,8 +336,8 @@ def _weak_convexity(instance: Instance, size: Size) -> Sides:
 COROLLARY_1_3 = on_loss(
     id="multihead.cor1.3",
     label="Corollary 1 (3)",
-    formula="lambda_min(Hess L) >= -beta_3 L / sqrt(H), "
-    "beta_3 = 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||theta||_{2,inf} + 1)",
+    formula="lambda_min(Hess L) >= -beta_3 L / sqrt(H), beta_3 = 2 sqrt(T d) R^3 (3 sqrt(d) R^2 "
+    "||theta||_{2,inf} + 1)",
     tex=r"\lambda_{\min}(\nabla^2 \hat L(\theta)) \ge -\frac{\beta_3(\theta)}{\sqrt{H}} \hat "
     r"L(\theta), \quad \beta_3 = 2 \sqrt{T d} R^3 (3 \sqrt{d} R^2 \|\theta\|_{2,\infty} "
     r"+ 1)",

@@ -109,8 +109,8 @@ ORDER = Statement(
                 "and exceeds gamma_attn for large S. Example: T = 10, zeta = 1/2, S = 10, M = 2 "
                 "and no noise. Then gamma_attn = 22.4, and gamma* = 1287 at P = 0. At P = 7e-5, "
                 "gamma* is 1265. This P is the bound (6) with C = 1, d = 4, n1 = 10^12 and delta "
-                "= .1. If P is as large as the printed centre requires (E2), the other inequality "
-                "gamma* >= gamma_lin fails instead."
+                "= .1. If P is as large as the printed centre requires (erratum E2), the other "
+                "inequality gamma* >= gamma_lin fails instead."
             ),
             counterexample=Counterexample(
                 instance={

@@ -101,8 +101,8 @@ PROP_5_2 = on_tokens(
         Form(
             name="sharpened S1",
             equality=ANTIPODAL,
-            note="The gradient in W is a sum over the tokens t. Sharpening S1 bounds each term of "
-            "this sum.",
+            note="The gradient of Phi in W is a sum over the tokens t. Sharpening S1 bounds the "
+            "norm of each term.",
         ),
     ),
     control="the sharpened bound times 0.9",
@@ -127,7 +127,8 @@ PROP_1_1 = on_tokens(
     judges=(bounds.gradient_bound, bounds.gradient_sharp),
     forms=_by_blocks(
         "Proposition 1 (1), Section 3; eq. (44), Appendix A.1",
-        "The two blocks of the gradient are orthogonal: sqrt(T R^2 + (R^2 sum_t ||X u_t||_inf)^2).",
+        "The gradient's blocks in U and W are orthogonal, so the bound is sqrt(T R^2 + (R^2 sum_t "
+        "||X u_t||_inf)^2).",
     ),
     control="the sharpened bound times 0.9",
     source="Section 3; restated as Proposition 5 (3), eq. (44)",
@@ -217,7 +218,7 @@ PROP_5_A1 = on_model(
     forms=(
         *_by_blocks(
             "Proposition 5, under Assumption 1 (1); eq. (46), Appendix A.1",
-            "S2 with sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F.",
+            "The bound is that of sharpening S2, with sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F.",
         ),
         Form(
             name="printed, (45)",
@@ -294,7 +295,8 @@ LEMMA_5_1 = on_model(
     judges=(bounds.beta1, bounds.beta1_sharp),
     forms=_by_blocks(
         "Lemma 5 (1), eq. (62), Appendix A.1",
-        "Gradients of heads are orthogonal: the root mean square over heads.",
+        "The gradients of different heads are orthogonal, so the bound is a root mean square over "
+        "heads.",
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, Lemma 5, eq. (62)",
@@ -333,8 +335,8 @@ LEMMA_5_2 = on_model(
         Form(
             name="sharpened S6",
             equality=NOTHING,
-            note="The Hessian is block-diagonal over the heads, so its norm is the norm of the "
-            "largest block.",
+            note="The Hessian of Phi is block-diagonal over the heads, so the Hessian's norm is "
+            "the largest norm of a block.",
         ),
     ),
     control="S6 divided by sqrt(H) once more",

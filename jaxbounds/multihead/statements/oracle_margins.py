@@ -86,8 +86,8 @@ EQ_132 = searched_sequence(
             name="printed",
             cites="eq. (132), Appendix F",
             equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise",
-            note="The bound is about the margin of the oracle U*. The best linear classifier may "
-            "have a larger margin.",
+            note="The bound is about the margin of the oracle U*. The linear classifier of largest "
+            "margin may have a larger margin than U*.",
         ),
     ),
     control="half of Z_mu",

@@ -161,8 +161,8 @@ EQ_8 = Statement(
             erratum="E7",
             sense="at most",
             exponent=(1.9, 2.05),
-            note="The paper prints a gap of O(S^2) for W*. The gap of W* is of order S^4, and "
-            "O(S^2) is the gap of W_opt.",
+            note="The paper prints O(S^2) for the gap between relevant and irrelevant scores under "
+            "W*. The gap under W* is of order S^4, and O(S^2) is the gap under W_opt.",
         ),
         Form(name="corrected", sense="at most", exponent=(0.95, 1.05)),
         Form(name="derived, W_opt", sense="at most", exponent=(0.93, 1.05)),

@@ -36,8 +36,8 @@ LOOKED_AT = (0, 40, 400)
 """The steps of a run at which the check measures: start, middle and end. More steps take more time.
 """
 MANY, MOST = 10_000, 100_000
-"""The limits on n H above which the check, at seconds an instance, uses fewer instances and fewer
-Hessian-vector products. Larger limits give more measurements.
+"""The limits on n H above which the check uses fewer instances and fewer Hessian-vector products,
+because each instance takes seconds. Larger limits give more measurements.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products: the usual number, and the numbers for n H above `MANY`

@@ -102,7 +102,8 @@ MEASURED: dict[str, tuple[str, ...]] = {
     ),
     "multihead.stability.sizes": ("multihead.eq20", "multihead.eq22", "multihead.lem11"),
 }  # fmt: skip
-"""For each statement at the paper's sizes, the ids of the statements whose bounds it repeats."""
+"""For each statement at the paper's sizes, the ids of the statements with the same bounds at small
+sizes."""
 
 TOY: dict[str, tuple[str, ...]] = {
     "the bound is a function of margins alone": (

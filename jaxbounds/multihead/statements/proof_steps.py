@@ -75,8 +75,8 @@ EQ_42 = on_tokens(
         Form(
             name="sharpened S1, half range",
             equality=ANTIPODAL,
-            note="Popoviciu's inequality bounds the standard deviation of u.x by half the range "
-            "of u.x.",
+            note="Popoviciu's inequality bounds the standard deviation of u.x, in the proof of S1, "
+            "by half the range of u.x.",
         ),
     ),
     control="the sharpened bound times 0.9",
@@ -112,11 +112,10 @@ KAPPA_3 = Statement(
             equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
             note=(
                 "The cumulant kappa_3 is linear in A, so kappa_3 is largest for some A = +-1. Let "
-                "P and Q be the "
-                "probabilities of A = 1 and A = -1, and C = (B - EB)^2. Then kappa_3 = 2 P Q "
-                "(E[C|+] - E[C|-]). Let r = Q - P. For r <= 0, kappa_3 is at most 1/2. For 0 < r "
-                "<= 1/2, kappa_3 is at most (1 + r) / 2 <= 3/4. For larger r, kappa_3 is at most "
-                "2 r (1 - r^2), which is largest at r = 1/sqrt(3)."
+                "P and Q be the probabilities of A = 1 and A = -1, and C = (B - EB)^2. Then "
+                "kappa_3 = 2 P Q (E[C | A = 1] - E[C | A = -1]). Let r = Q - P. For r <= 0, "
+                "kappa_3 is at most 1/2. For 0 < r <= 1/2, kappa_3 is at most (1 + r) / 2 <= 3/4. "
+                "For larger r, kappa_3 is at most 2 r (1 - r^2), which is largest at r = 1/sqrt(3)."
             ),
             domains=(signs(2, slack=1e-9), signs(3, slack=3e-3)),
         ),

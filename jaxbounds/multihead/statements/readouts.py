@@ -60,8 +60,8 @@ POOLING = on_model(
             erratum="E14",
             reading="the same constants",
             note="This version of the claim uses the paper's constants for pooling. If u is "
-            "trainable, the gradient in u is a sum over the tokens. For T identical tokens of "
-            "norm R, this gradient has norm T R.",
+            "trainable, the gradient of Phi in u is a sum over the tokens. For T identical tokens "
+            "of norm R, this gradient has norm T R.",
             counterexample=Counterexample(
                 instance={"X": [[1.0, 0.0]] * 2, "U": [[0.0, 0.0]] * 2, "W": [[0.0, 0.0]] * 2},
                 size={"T": 2, "d": 2},
@@ -71,7 +71,7 @@ POOLING = on_model(
         ),
         Form(
             name="corrected",
-            note="For pooling, the bound on the gradient in u is T R.",
+            note="For pooling, the bound on the norm of Phi's gradient in u is T R.",
             equality=IDENTICAL,
         ),
     ),
@@ -172,8 +172,8 @@ POOLING_INNER = on_model(
         ),
         Form(
             name="sharpened S1",
-            note="The gradient of Phi in W has a norm of at most R^2 T ||X u||_inf. It is a sum of "
-            "T terms x_t Cov_t u, and each norm is at most R^2 ||X u||_inf.",
+            note="The gradient of Phi in W has a norm of at most R^2 T ||X u||_inf. The gradient "
+            "is a sum of T terms x_t Cov_t u, and each term has a norm of at most R^2 ||X u||_inf.",
         ),
     ),
     control="half of the bound of the form 'sharpened S1'",

@@ -200,7 +200,7 @@ PROPOSITION_7_REMAINDER = Statement(
         Form(
             name="printed",
             cites="eq. (98) and the display above 'Plugging in this bound', Appendix C.3",
-            note="The number 2 (1 + sqrt 2) = 4.83 is at most the printed constant 5.",
+            note="The needed constant 2 (1 + sqrt 2) = 4.83 is at most the constant 5 of (98).",
             domains=(
                 Domain(
                     name="T = 4, d = 3, B_Phi = g_0 = 1, epsilon = .01, B_2 in [1, 3], R in [1, 3]",
@@ -278,9 +278,10 @@ COROLLARY_5 = Statement(
         ),
         Form(
             name="corrected",
-            note="This version of the claim has g_0 = sqrt(2) G. Written with G, the loss bound "
-            "has 5/2 in place of 5/4, and the gap bound has 34 in place of 17. The limit on the "
-            "step size has 8 in place of 4, and the head count has the term 4 sqrt(2) G + B_2.",
+            note="This version of the claim has the distance g_0 = sqrt(2) G. Written with G, the "
+            "bound on the loss has 5/2 in place of 5/4, and the bound on the gap has 34 in place "
+            "of 17. The limit on the step size has 8 in place of 4, and the head count has the "
+            "term 4 sqrt(2) G + B_2.",
         ),
         Form(
             name="sharpened S6, S9, S10",

@@ -325,7 +325,7 @@ EQ_21 = on_runs(
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
             note="Formula (89) repeats the misplaced bracket of (21). The inequality (89) still "
-            "holds as long as L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) exceeds one.",
+            "holds if L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) exceeds one.",
             counterexample=_scalar(1.312917662887567),
         ),
         Form(

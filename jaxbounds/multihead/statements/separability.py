@@ -98,15 +98,15 @@ LEMMA_13 = searched_sequence(
             name="printed",
             cites="Lemma 13, eqs. (102), (116), (119), Appendix D.2.3",
             equality="no noise and p = 0",
-            note="This version of the claim interprets the lemma as the division in (116) "
-            "suggests: alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By "
+            note="This version of the claim takes alpha uniform on [-1, 1], as the factor 1/2 in "
+            "(116) suggests. Here U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By "
             "erratum E2 the norm of p is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
-            note="In this version of the claim, alpha is literally +1 or -1. The version centres "
-            "the rows of U^(1) at the printed (zeta/2) u*. For this alpha, the first term of "
+            note="In this version of the claim, alpha is +1 or -1, and the rows of U^(1) are "
+            "centred at the printed (zeta/2) u*. For this alpha, the first term of "
             "gamma* could be twice as large.",
         ),
         Form(
@@ -317,7 +317,8 @@ LEMMA_15 = searched_sequences(
         Form(
             name="sharpened S12",
             equality="no noise and p = 0",
-            note="The margin is at least gamma*, with certainty and for every H.",
+            note="The NTK margin is at least gamma*, with certainty and for every number H of "
+            "heads.",
         ),
     ),
     control="3/2 gamma*",

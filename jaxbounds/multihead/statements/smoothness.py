@@ -69,8 +69,8 @@ SMOOTHNESS = on_runs(
             note=(
                 "The number alpha is 3 sqrt(d) R^2 (3 sqrt(T) R^3 (3 D + ||theta||_{2,inf}) + 2 "
                 "sqrt(T) R), and the factor in parentheses is at least beta_1(theta_k). So beta_2 "
-                "at theta_k and at theta_{k+1} is at most (2 sqrt(T "
-                "d) R^3 / sqrt(H) + T R^2 / 4) alpha^2."
+                "at theta_k and at theta_{k+1} is at most (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) "
+                "alpha^2."
             ),
         ),
         Form(
@@ -95,7 +95,7 @@ SMOOTHNESS = on_runs(
             name=SHARP,
             hypotheses=certified(descent.LARGEST_HEAD),
             note="The bound on beta_2 along gradient descent is rho#, the smoothness constant rho "
-            "as sharpened by S10.",
+            "that S10 sharpens.",
         ),
         Form(
             name=SHARPEST,

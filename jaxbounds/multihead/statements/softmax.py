@@ -92,7 +92,8 @@ AT_ZERO = Statement(
             name="printed",
             cites="Section 5.2: 'Note that phi'(0) ='",
             erratum="E15",
-            note="The printed formula for phi'(0) lacks the factor 1/T in front.",
+            note="The printed formula for phi'(0), the softmax's derivative at 0, lacks the factor "
+            "1/T.",
             counterexample=Counterexample(
                 instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5, meets=_in_the_proof
             ),

@@ -108,8 +108,8 @@ EQ_116 = searched_sequence(
             "The last step of (116) halves the expression in braces, and halving increases a "
             "negative expression. Example: the first phase has one noise-free sample of each "
             "label, S = 1 and T = 2. The expression in braces is -1.94 ||W*||, and the last line "
-            "of (116) is -.97. The printed centre forces P >= zeta S sqrt(2) / 4 (E2), and the "
-            "expression in braces is then always negative.",
+            "of (116) is -.97. The printed centre forces P >= zeta S sqrt(2) / 4 (erratum E2), and "
+            "the expression in braces is then always negative.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], p=[-0.125, 0.125, 0, 0]),
                 size={"T": 2, "d": 4},

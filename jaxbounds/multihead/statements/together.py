@@ -19,8 +19,8 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""The control, a deliberately false claim, bounds the left side by this fraction of itself. A
-larger fraction makes the control harder to refute.
+"""The control, a deliberately false claim, says that the left side is at most this fraction of the
+left side. A larger fraction makes the control harder to refute.
 """
 
 

@@ -119,8 +119,8 @@ class CurvatureMonitor:
             of: the matrix, "hessian" or "ggn" (generalised Gauss-Newton).
             memory_limit: the largest number of bytes that the measurement of a block may need.
             on_record: a function that receives the latest record (`last`) after each record.
-            measure: the measures besides the extremes of all parameters: "trace", "top5",
-                "gradient_norm", or functions of the `Curvature` that return a number.
+            measure: further measures, in addition to the extremes of all parameters: "trace",
+                "top5", "gradient_norm", or functions of the `Curvature` that return a number.
             learning_rate: the rate of gradient descent, a number or a schedule of the step. If the
                 rate is given, records and plot show 2 / learning_rate. Gradient descent is unstable
                 if the greatest eigenvalue exceeds 2 / learning_rate.

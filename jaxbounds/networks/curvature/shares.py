@@ -69,7 +69,7 @@ def head_axes(params: Params, /) -> dict[str, int]:
     the output has a kernel (H, d, features).
 
     Raises:
-        Refused: if the parameters have no attention of this form.
+        Refused: if no parameters have these names and shapes of Flax's attention.
     """
     found: dict[str, int] = {}
     for path, leaf, _ in leaves_of(params):

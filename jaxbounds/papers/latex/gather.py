@@ -43,7 +43,7 @@ def main_file(path: Path, /) -> Path:
     r"""Return the main file of a paper: the path itself, or the only document in a folder.
 
     Raises:
-        Refused: if there is no such file, or a folder has several documents.
+        Refused: if the file does not exist, or a folder has several documents.
     """
     if path.is_file():
         return path

@@ -31,7 +31,7 @@ _OPENS = (
     (r"\\\[", r"\\\]"),
     (rf"\\begin\{{{_NAMES}", rf"\\end\{{{_NAMES}"),
 )
-"""The delimiters of a formula besides the dollar sign."""
+"""The delimiters of a formula, other than the dollar sign."""
 _GONE = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:xspace|protect|normalfont)(?![A-Za-z])")
 
 

@@ -67,7 +67,7 @@ def _is_key(dtype: Any) -> bool:
 
 
 def has_rule(name: str, /) -> bool:
-    """Tell whether NumPy runs a primitive of this name."""
+    """Tell whether NumPy can run the primitive `name`."""
     return name in _RULES or name in _CONTROL or is_call(name)
 
 

@@ -80,9 +80,8 @@ COVERS = searched_on_host(
         Form(
             name="derived",
             equality="always",
-            note="The proof compares the volume of a ball of "
-            "radius R + r/2 with the volume of balls of "
-            "radius r/2.",
+            note="The proof compares the volume of a ball of radius R + r/2 with the volume of "
+            "balls of radius r/2.",
         ),
         Form(
             name="derived split",
@@ -95,12 +94,11 @@ COVERS = searched_on_host(
         Form(
             name="derived Proposition 17",
             equality="always",
-            note="The proof combines Lemmas 13, 15 and 16.",
+            note="The proof of Proposition 17 combines Lemmas 13, 15 and 16.",
         ),
         Form(
             name="derived interval",
-            note="For p = 1 parameter, the least cover of the interval has ceil(R L/eps) "
-            "intervals.",
+            note="For p = 1 parameter, the smallest cover of [-R, R] has ceil(R L/eps) intervals.",
         ),
     ),
     control="Proposition 17 without its heads",

@@ -129,8 +129,8 @@ GAPS = Statement(
         ),
         Form(
             name="sharpened roots",
-            note="The claim is sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau (log C + "
-            "log(1/delta))/n).",
+            note="This version of the claim is sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau "
+            "(log C + log(1/delta))/n).",
         ),
     ),
     control="0.3 sqrt(tau/n)",
@@ -167,8 +167,8 @@ RADEMACHER = Statement(
     forms=(
         Form(
             name="derived",
-            note="The proof uses a cover at one scale, and losses that "
-            "differ from tau/2 by at most tau/2.",
+            note="The proof uses a cover at one scale. Losses in [0, tau] differ from tau/2 by at "
+            "most tau/2.",
         ),
     ),
     control="a tenth of tau/sqrt n",

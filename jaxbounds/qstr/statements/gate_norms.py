@@ -203,9 +203,18 @@ PRODUCT_NORMS = Statement(
         for lemma, outer in (("Lemma 22", "|a|"), ("Lemma 23", "|A_1|"))
         for what, equality, note in (
             ("m", "", "Every hidden constant of the bound is set to 1."),
-            (outer, "", "Every hidden constant 1; 8 knots and de = 12 have m = 384 and |a| = 4.7."),
-            ("|W|", "every row", "Units read (w + w') / 2 and (w - w') / 2, of unit vectors."),
-            ("|b|", "", "The last knot is at 1 - 1/knots."),
+            (
+                outer,
+                "",
+                "Every hidden constant is set to 1. For 8 knots and de = 12, m = 384 and |a| = "
+                "4.7.",
+            ),
+            (
+                "|W|",
+                "every row",
+                "The units read (w + w') / 2 and (w - w') / 2 for unit vectors w and w'.",
+            ),
+            ("|b|", "", "The last knot, a bias, is at 1 - 1/knots."),
         )
     ),
     control="rows of l_1 norm 2, as w + w' has them",

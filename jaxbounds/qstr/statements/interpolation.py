@@ -53,7 +53,7 @@ INTERPOLATING_NORM = Statement(
         Form(
             name="derived",
             note="The bound on the squared norm is the paper's O(n^3) with the constant 20. The "
-            "network uses one random direction v.",
+            "network projects all points onto one random direction v.",
         ),
     ),
     control="0.01 n^3",
@@ -131,8 +131,8 @@ SEPARATION = Statement(
             name="printed",
             cites="Lemma 37, with the constants of its proof",
             note=(
-                "A union bound and Markov's inequality each contribute 1/3 to the probability of "
-                "failure."
+                "A union bound and Markov's inequality each add at most 1/3 to the probability on "
+                "the left side."
             ),
         ),
     ),

@@ -76,8 +76,14 @@ ASSUMPTION_2 = Statement(
     cases=_cases,
     evaluate=_approximated,
     forms=(
-        Form(name="derived mean", note="The two-layer network computes the link, a mean, exactly."),
-        Form(name="derived sine", note="The network interpolates a function with |f''| <= 1."),
+        Form(
+            name="derived mean",
+            note="The two-layer network computes the link (a mean of tokens) exactly.",
+        ),
+        Form(
+            name="derived sine",
+            note="The network interpolates the sine, a function with |f''| <= 1.",
+        ),
         Form(
             name="derived quadratic",
             equality="the centre: a knot in every coordinate",

@@ -97,11 +97,12 @@ EMBEDDING = Statement(
         Form(
             name="printed",
             cites="Theorem 9, proof, case d_h >= n",
-            note="In the network that memorises, all transitions and the matrix U are zero.",
+            note="In the network that memorises the samples, all transitions and the matrix U are "
+            "zero.",
         ),
         Form(
             name="derived norm",
-            note="The middle layers of the readout f_y pass relu(v) and relu(-v) on unchanged.",
+            note="The middle layers of the readout f_y leave relu(v) and relu(-v) unchanged.",
         ),
     ),
     control="the last layer not counted",

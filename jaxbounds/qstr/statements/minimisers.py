@@ -21,7 +21,7 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""The risk c_3 that the learner in Theorem 9 must exceed, in units of the label's variance. A
+"""The risk c_3 that the learner of Theorem 9 has at least, in units of the label's variance. A
 larger value makes the claim stronger.
 """
 

@@ -157,8 +157,8 @@ NETWORKS = Statement(
     forms=(
         Form(
             name="derived transformer",
-            note="The network equals the Transformer of Section 3 "
-            "with W_QK = W_Q^T W_K / sqrt(De).",
+            note="The network equals the Transformer of Section 3 with W_QK = W_Q^T W_K / "
+            "sqrt(De).",
         ),
         Form(
             name="derived feedforward256",
@@ -175,7 +175,7 @@ NETWORKS = Statement(
         *(
             Form(
                 name=f"derived {name}",
-                note="The check applies the cell to one token after the other.",
+                note="The check applies the recurrent cell to the tokens one after the other.",
             )
             for name in _GATED
         ),

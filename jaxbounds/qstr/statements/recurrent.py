@@ -82,7 +82,7 @@ ACCUMULATION = Statement(
             name="derived C.1",
             sense="exactly",
             exponent=(0.98, 1.02),
-            note="The error of transitions without the rectifier grows linearly in N.",
+            note="The error of the transitions (C.1), which lack the ReLU, grows linearly in N.",
         ),
         Form(
             name="sharpened C.2",

@@ -357,9 +357,9 @@ UNLEARNED = Statement(
             name="derived",
             equality="c = 0: only the own token is read, L = 0",
             note=(
-                "The proof covers the states by a net, and uses the rate-distortion function of "
-                "N - 1 normal tokens. The proof does not need Proposition 35's random packing, "
-                "which has hidden constants."
+                "The proof of this lower bound on the risk covers the states by a net, and uses "
+                "the rate-distortion function of N - 1 normal tokens. The proof avoids Proposition "
+                "35's random packing, which has hidden constants."
             ),
         ),
     ),

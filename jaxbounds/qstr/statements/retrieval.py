@@ -46,8 +46,8 @@ def _accuracy(i: Instance, size: Size) -> Sides:
 ACCURACY = searched(
     id="qstr.lem11",
     label="Lemma 11",
-    formula="sup |g(x_{t_i}) - yhat_i| <= 2 sqrt(eps), "
-    "alpha = (2q/d) log(2 r_a r_w r_x N sqrt(q/eps))",
+    formula="sup |g(x_{t_i}) - yhat_i| <= 2 sqrt(eps), alpha = (2q/d) log(2 r_a r_w r_x N "
+    "sqrt(q/eps))",
     tex=r"\sup_{\|x_j\|_2 \le r_x, \forall j \in [N]} \left| g(x_{t_{i1}}, \ldots, x_{t_{iq}}) - "
     r"\hat y_{\mathrm{TR}}(p; \Theta_{\mathrm{TR}})_i \right| \le 2 \sqrt{\epsilon_{\mathrm{2NN}}}",
     judges=(
@@ -68,8 +68,8 @@ ACCURACY = searched(
         ),
         Form(
             name="derived by one softmax",
-            note="The check computes one softmax for the N "
-            "distinct queries, and does not form W_QK.",
+            note="The check computes one softmax for the N distinct queries, and does not form "
+            "W_QK.",
         ),
     ),
     control="alpha / 2: the factor 2 forgotten",
@@ -133,8 +133,8 @@ RETRIEVAL_TAIL = searched(
         Form(
             name="printed",
             cites="Lemma 11, proof: eps_Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
-            note="The coherence is at most 1/2 (Assumption 3). Both sides omit the readout's "
-            "Lipschitz constant r_a r_w.",
+            note="The coherence is at most 1/2 (Assumption 3). Both sides of the check omit the "
+            "readout's Lipschitz constant r_a r_w.",
             domains=(THREE_TOKENS,),
         ),
         Form(
@@ -197,8 +197,8 @@ def _norms(i: Instance, size: Size) -> Sides:
 NORMS = Statement(
     id="qstr.lem11.norms",
     label="Lemma 11 (norms)",
-    formula="|a| <= r_a/sqrt(m), |(W, b)|_F <= sqrt(m) r_w, "
-    "|W_QK|_{2,1} <= (2 q de/d) log(2 r_a r_w r_x N sqrt(q/eps))",
+    formula="|a| <= r_a/sqrt(m), |(W, b)|_F <= sqrt(m) r_w, |W_QK|_{2,1} <= (2 q de/d) log(2 r_a "
+    "r_w r_x N sqrt(q/eps))",
     tex=r"\|a_{\mathrm{2NN}}\|_2 \le \frac{r_a}{\sqrt{m}}, \; \|(W_{\mathrm{2NN}}, "
     r"b_{\mathrm{2NN}})\|_F \le \sqrt{m}\, r_w, \; \|W_{\mathrm{QK}}^{(h)}\|_{2,1} \le "
     r"\frac{2 q d_e}{d} \log\left(\frac{2 r_a r_w r_x N \sqrt{q}}{\sqrt{\epsilon_{\mathrm{2NN}}}}"

@@ -28,7 +28,7 @@ from jaxbounds.seqlength.sparse_majority import embed
 
 LEARNED = 0.6
 """The training loss of the best epoch, in nats, below which a run has learned; guessing has the
-loss ln 2. A larger number counts more runs as learned."""
+loss ln 2. A larger loss counts more runs as learned."""
 
 DELTA = 0.05
 """The failure probability of the diagnostic bounds; a larger probability gives smaller bounds."""

@@ -156,10 +156,10 @@ COROLLARY_F_0_2 = on_packings(
             name="printed",
             cites="Corollary F.0.2, its two displays",
             erratum="E9",
-            note="The networks are pairwise 1 apart. Their norms are bounded over columns and "
-            "over rows, and their tokens are in the l_1 ball. This packing gives ln N >= 691.8, "
-            "but the corollary prints the bound 501.0. The paper's cover of the first layer's W_QK "
-            "lacks a factor B_x^2.",
+            note="The networks of the packing have pairwise distances of 1. Their norms are "
+            "bounded over columns and over rows, and their tokens are in the l_1 ball. This "
+            "packing gives ln N >= 691.8, but the corollary prints the bound 501.0. The paper's "
+            "cover of the first layer's W_QK lacks a factor B_x^2.",
             counterexample=_REFUTED(instance=HALVES, ratio=1.3806538043109735),
         ),
         Form(
@@ -173,9 +173,9 @@ COROLLARY_F_0_2 = on_packings(
         Form(
             name="derived",
             erratum="E9",
-            note="The proof lists other terms than the corollary (E10), with covers for inputs of "
-            "norm 1 and ln(d^2) for every matrix (E11). The bound from the proof's terms is too "
-            "small as well.",
+            note="The proof lists other terms than the corollary (erratum E10), with covers for "
+            "inputs of norm 1 and ln(d^2) for every matrix (E11). The bound from the proof's terms "
+            "is too small as well.",
             counterexample=_REFUTED(instance=_halves(10**5), ratio=7.486746304747405),
         ),
         Form(

@@ -124,9 +124,8 @@ COROLLARY_F_0_1 = on_packings(
             cites="Corollary F.0.1, its two displays",
             erratum="E9",
             note="The networks of the packing have pairwise distances of 1.87. Their norms are "
-            "bounded over columns and "
-            "over rows, and their tokens are in the l_1 ball. For B_v2 = 1 / B_x the printed "
-            "bound does not depend on B_x, but ln N grows like 2 d ln B_x.",
+            "bounded over columns and over rows, and their tokens are in the l_1 ball. For B_v2 = "
+            "1 / B_x the printed bound does not depend on B_x, but ln N grows like 2 d ln B_x.",
             counterexample=_REFUTED(instance=LEVELS, ratio=1.3563886612160536),
         ),
         Form(
@@ -140,8 +139,8 @@ COROLLARY_F_0_1 = on_packings(
         Form(
             name="derived",
             erratum="E9",
-            note="The check uses the terms that the paper's proof lists (E10), with covers for "
-            "inputs of norm 1. The bound is too small.",
+            note="The check uses the terms that the paper's proof lists (erratum E10), with covers "
+            "for inputs of norm 1. The resulting bound on ln N is too small.",
             counterexample=_REFUTED(instance=FAR, ratio=2.24653613279618),
         ),
         Form(

@@ -56,7 +56,7 @@ LEMMA_C_1 = draw.gradient_search(
         Form(
             name="printed",
             cites="Lemma C.1, its display",
-            note="The paper attributes this lemma to Edelman et al. (2022), Corollary A.7.",
+            note="The paper attributes Lemma C.1 to Edelman et al. (2022), Corollary A.7.",
         ),
         Form(
             name="sharpened S4",
@@ -69,7 +69,7 @@ LEMMA_C_1 = draw.gradient_search(
             name="sharpened S4 tanh",
             note="The bound on the change of softmax is 2 tanh(r / 4), where r is the largest "
             "minus the smallest entry of theta_1 - theta_2. The bound holds for all theta_1 and "
-            "theta_2. It stays equal if a number is added to all entries of theta_1.",
+            "theta_2, and does not change if a number is added to all entries of theta_1.",
             equality="two equal blocks, theta_2 = -theta_1",
         ),
     ),

@@ -237,7 +237,7 @@ COVER = on_networks(
             note="The check uses the list of covers from the proof of Theorem 4.2. The list covers "
             "the first layer's W_v for inputs of norm 1, but the tokens have norm B_x = 4. The "
             "stored counterexample perturbs only the first layer's W_v. The list's term for the "
-            "first layer's W_QK lacks the factor B_x^2 (E9).",
+            "first layer's W_QK lacks the factor B_x^2 (erratum E9).",
             counterexample=_ONE_VALUE_MAP,
         ),
         Form(

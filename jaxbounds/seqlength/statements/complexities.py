@@ -41,7 +41,13 @@ RADEMACHER = draw.identity(
     sizes=({"m": 6, "d": 3},),
     evaluate=_linear_rad,
     judges=(linear_support, with_negation),
-    forms=(Form(name="derived", note="A linear function on the l_1 ball is largest at a vertex."),),
+    forms=(
+        Form(
+            name="derived",
+            note="A linear function on the l_1 ball is largest at a vertex, so the vertices alone "
+            "have equal Rad.",
+        ),
+    ),
     control="without the factor 1/m",
     source="Section 2.3; used in Appendix C",
 )
@@ -105,7 +111,8 @@ MASSART = Statement(
     forms=(
         Form(
             name="derived",
-            note="Massart's lemma applies to the class of the 2d signed coordinates.",
+            note="The proof applies Massart's lemma to the class of the 2d signed coordinates x -> "
+            "+-x_j.",
         ),
     ),
     control="half of the right side",

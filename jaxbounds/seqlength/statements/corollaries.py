@@ -77,13 +77,13 @@ COROLLARY_4_1_1 = draw.random_search_on_host(
             name="printed",
             cites="Corollary 4.1.1, alpha and the last display",
             erratum="E7",
-            note="The printed constant alpha is too small by a factor sqrt 2, which O(.) hides. "
-            "With b = 2 B_x^2 sqrt(C / m), sqrt 2 times the corollary's bound exceeds the bound of "
-            "Theorem 4.1 by at least b ln(sqrt 2).",
+            note="The corollary's printed constant alpha is too small by a factor sqrt 2, which "
+            "O(.) hides. With b = 2 B_x^2 sqrt(C / m), sqrt 2 times the corollary's bound exceeds "
+            "the bound of Theorem 4.1 by at least b ln(sqrt 2).",
         ),
         Form(
             name="corrected",
-            note="The right value is alpha = 2 B_QK sqrt(ln(2 d^2 + 1)).",
+            note="The right value of the constant is alpha = 2 B_QK sqrt(ln(2 d^2 + 1)).",
             equality="always",
         ),
     ),
@@ -126,9 +126,9 @@ COROLLARIES_D = draw.identity_on_host(
         Form(
             name="printed (D.0.1)",
             cites="Corollary D.0.1, alpha and the last display",
-            note="The formula has sqrt m - sqrt(ln 2d) in the logarithm, as in the proof. The "
-            "statement seqlength.cord.0.orientation decides which matrix norm makes the corollary "
-            "true.",
+            note="The checked formula has sqrt m - sqrt(ln 2d) in the logarithm, as the proof "
+            "does. The statement seqlength.cord.0.orientation decides which matrix norm makes the "
+            "corollary true.",
         ),
         Form(
             name="printed (D.0.2)",

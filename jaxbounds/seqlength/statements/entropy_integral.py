@@ -116,11 +116,10 @@ OPTIMUM = draw.identity_on_host(
             erratum="E5",
             reading="for every m > d",
             note="The check takes the minimum over delta <= B_x, the range of the integral. Over "
-            "all delta "
-            "> 0 the display is the true minimum of Dudley's expression, but this minimum does not "
-            "bound the complexity. The display is "
-            "right only for b < B (1 - a). For C = 1000, m = 100, d = 10 and B_x = 1 the display "
-            "gives -6.4, and Theorem 4.1's display gives -5.17.",
+            "all delta > 0 the display is the true minimum of Dudley's expression, but this "
+            "minimum does not bound the complexity. The display is right only for b < B (1 - a). "
+            "For C = 1000, m = 100, d = 10 and B_x = 1 the display gives -6.4, and Theorem 4.1's "
+            "display gives -5.17.",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
                 ratio=1.1569956606325502,
@@ -200,8 +199,8 @@ INTEGRAL = draw.on_host(
     forms=(
         Form(
             name="corrected",
-            note="Both terms under the root of Dudley's integral have the factor 1/m (E6), and "
-            "the bound is clipped at B_x (E5).",
+            note="Both terms under the root of Dudley's integral have the factor 1/m (erratum E6), "
+            "and the bound is at most B_x (erratum E5).",
             equality="delta = B_x, both sides B_x",
         ),
         Form(

@@ -105,8 +105,8 @@ LEMMA_3_2 = draw.identity_on_host(
             cites="Lemma 3.2, its display, with Section 2.4's q",
             erratum="E13",
             reading="q may be any positive number",
-            note="Section 2.4 allows any q > 0. At q = 1/2 the columns of the identity matrix have "
-            "norm 1, but the identity matrix maps (1/2, 1/2) to a vector of norm 2.",
+            note="Section 2.4 allows any exponent q > 0. At q = 1/2 the columns of the identity "
+            "matrix have norm 1, but the identity matrix maps (1/2, 1/2) to a vector of norm 2.",
             counterexample=Counterexample(
                 instance={
                     "W": [[[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]] * 2,
@@ -120,8 +120,8 @@ LEMMA_3_2 = draw.identity_on_host(
         ),
         Form(
             name="corrected",
-            note="The check uses q = 1, 2, 4 and infinity, on the basis "
-            "vectors and four more points.",
+            note="The check uses q = 1, 2, 4 and infinity, on the basis vectors and four more "
+            "points.",
         ),
         Form(
             name="corrected, two maps",

@@ -92,7 +92,8 @@ CLOSED_FORM = draw.identity_on_host(
         ),
         Form(
             name="derived, least",
-            note="This version of the claim checks the delta that minimises the bound.",
+            note="This version of the claim checks the formula for the delta that minimises the "
+            "bound.",
         ),
         Form(
             name="derived, G'",
@@ -204,8 +205,8 @@ COROLLARY_CLASS = Statement(
     forms=(
         Form(
             name="corrected (D.0.2)",
-            note="All constants and logarithms of the bound are "
-            "explicit, with c = 12 in front of Dudley's integral.",
+            note="All constants and logarithms of the bound are explicit, with c = 12 in front of "
+            "Dudley's integral.",
         ),
         Form(
             name="sharpened (D.0.2)",
@@ -320,12 +321,13 @@ ORDERS = Statement(
             exponent=(2.8, 3.001),
             expected="inconsistent",
             erratum="E9",
-            note="The corrected proof gives the order B_x^6, but the paper prints B_x^2.",
+            note="The corrected proof gives eps^2 ln N the order B_x^6, but the paper prints "
+            "B_x^2.",
         ),
         _rate(
             name="corrected, B_x",
             exponent=(0.95, 1.001),
-            note="The corrected bound grows like B_x^6.",
+            note="The corrected bound on eps^2 ln N grows like B_x^6.",
         ),
         _rate(
             name="corrected, d k",

@@ -74,8 +74,8 @@ NETWORK = identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The softmax ignores the key bias. All sequences have the same "
-            "query, because the [CLS] token is constant.",
+            note="Softmax ignores the key bias, which adds one number to all scores. All sequences "
+            "have equal queries, because the [CLS] token is constant.",
         ),
         Form(
             name="derived folded",

@@ -101,7 +101,8 @@ LIPSCHITZ = gradient_search(
         Form(
             name="sharpened S11",
             note="The Lipschitz constant of the loss is 2 (1 - 1/(1 + (K-1) e^{2M})) for K words "
-            "and logits in [-M, M]. A corner of the cube of logits approaches the constant.",
+            "and logits in [-M, M]. At a corner of the cube of logits, the loss changes at nearly "
+            "this rate.",
             domains=(TWO_WORDS,),
         ),
     ),

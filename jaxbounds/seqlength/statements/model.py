@@ -68,7 +68,7 @@ CLS_ROW = identity(
         Form(
             name="printed",
             cites="Section 4.1, the display of Y_[CLS], and Section 2.6, the head",
-            note="The definition of Y_[CLS] contains W_QK^T.",
+            note="The check uses W_QK^T, as the paper's definition of Y_[CLS] does.",
         ),
         Form(
             name="printed (complexity)",

@@ -96,8 +96,8 @@ THEOREM_4_2 = draw.identity(
         ),
         Form(
             name="derived",
-            note="Here alpha_i is the printed product over j > i. The proof gives tau_i = "
-            "alpha_i^{2/3} (1 + (L_sigma B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}). In gamma the "
+            note="Here alpha_i is the printed product over the layers j > i. The proof gives tau_i "
+            "= alpha_i^{2/3} (1 + (L_sigma B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}). In gamma the "
             "proof gives C_1^{1/3} (B_w alpha_1)^{2/3} (1 + (L_sigma B_c)^{2/3}) in place of "
             "C_1^{1/3} (B_w L_sigma B_v)^{2/3}.",
         ),

@@ -96,8 +96,8 @@ ONSET = draw.random_search_on_host(
         Form(
             name="sharpened, never later",
             note="The sharpened bound is below the trivial value wherever the printed bound is. "
-            "This claim is false for B_x >= 8: Theorem 4.2's printed, false bound (E10) is of "
-            "order B_x^2, and the corrected bound is larger, of order B_x^6 (E9).",
+            "This claim is false for B_x >= 8: Theorem 4.2's printed, false bound (erratum E10) is "
+            "of order B_x^2, and the corrected bound is larger, of order B_x^6 (E9).",
         ),
     ),
     control="above the trivial value at m*",

@@ -283,8 +283,8 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
             name="printed",
             cites="Corollary 4.2.1, its two displays",
             erratum="E9",
-            note="The 2^(d-2) networks are pairwise sqrt 2 apart. The paper's cover of the first "
-            "layer's W_QK lacks a factor B_x^2.",
+            note="The packing has 2^(d-2) networks with pairwise distances of sqrt 2. The paper's "
+            "cover of the first layer's W_QK lacks a factor B_x^2.",
             counterexample=_REFUTED(instance=SIGNS, ratio=1.6494725759262308),
         ),
         Form(

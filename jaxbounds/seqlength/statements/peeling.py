@@ -173,8 +173,8 @@ SIGN = inequality(
             name="printed",
             cites="Appendix C, the display with 2 B_w B_Wc L_sigma",
             note=(
-                "The class F contains the function 0. The check uses the activation sigma(z) = a "
-                "z + b tanh(z) + c relu(z)."
+                "The class F contains the zero function. The check uses the activation sigma(z) = "
+                "a z + b tanh(z) + c relu(z)."
             ),
             equality="sigma linear, F = {0, f}",
         ),

@@ -66,9 +66,9 @@ LEMMA_E_1 = draw.inequality(
             cites="Lemma E.1, the first four displays",
             erratum="E8",
             reading="any real numbers",
-            note="The lemma lacks the condition eps_i > 0. For eps = 1, eps_1 = 100 and eps_2 = "
-            "-99 the sum is only 2e-4. If some C_i = 0 or beta_i = 0, which the lemma allows, the "
-            "printed minimiser does not exist either.",
+            note="The printed lemma lacks the condition eps_i > 0. For eps = 1, eps_1 = 100 and "
+            "eps_2 = -99 the sum is only 2e-4. If some C_i = 0 or beta_i = 0, which the lemma "
+            "allows, the printed minimiser does not exist either.",
             counterexample=Counterexample(
                 instance={"C": [1.0, 1.0], "beta": [1.0, 1.0], "scales": [100.0, -99.0]},
                 size={"n": 2},
@@ -78,7 +78,7 @@ LEMMA_E_1 = draw.inequality(
         ),
         Form(
             name="corrected",
-            note="All eps_i are positive. Hoelder's inequality proves the minimum.",
+            note="This version requires all eps_i > 0. Hoelder's inequality proves the minimum.",
             hypotheses=lambda i, size: {"eps_i > 0": jnp.min(i["scales"]) > 0},
             equality="eps_i = (eps / gamma) (C_i / beta_i)^{1/3}",
         ),

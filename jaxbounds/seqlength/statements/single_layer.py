@@ -78,7 +78,7 @@ TRANSPOSED = Statement(
             erratum="E4",
             reading="columns",
             note="With ||W_v^T||_{1,inf} <= 1, the class contains x -> s.x for every sign vector "
-            "s. Its complexity is therefore Rad = E ||sum sigma_i x_i||_1 / m.",
+            "s. The class's complexity is therefore Rad = E ||sum sigma_i x_i||_1 / m.",
         ),
         Form(
             name="corrected",
@@ -134,8 +134,8 @@ THEOREM_4_1 = Statement(
         ),
         Form(
             name="sharpened",
-            note="The chaining bound on Rad uses 1 as the Lipschitz constant of softmax (S4), "
-            "exact counts of the covers' members (S2) and the smallest of three bounds (S6).",
+            note="The bound on Rad is the smallest of three bounds (sharpening S6), with the "
+            "Lipschitz constant 1 of softmax (S4) and exact counts of the covers' members (S2).",
         ),
     ),
     control="a tenth of 1 / sqrt m",
@@ -343,8 +343,8 @@ CONSTANT_TOKENS = draw.random_search_on_host(
         Form(
             name="derived (2.5)",
             note="The chaining that gives the log(T) bound of Edelman et al. also turns the "
-            "printed Lemma 3.6 into a bound. The second bound is smaller wherever the log(T) bound "
-            "is nontrivial.",
+            "printed Lemma 3.6 into a bound on Rad. This bound is smaller than the log(T) bound "
+            "wherever the log(T) bound is nontrivial.",
             hypotheses=lambda i, size: {
                 "the log(T) bound says something": comparisons.log_length_bound(
                     s := _setting(i, size)

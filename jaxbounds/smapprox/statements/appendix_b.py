@@ -87,7 +87,7 @@ NOT = on_pairs(
         Form(
             name="printed",
             cites="Appendix B, proof of Lemma B.1",
-            note="The check uses NOT gates that have the same coordinate j as their parent.",
+            note="The check uses only NOT gates j whose parent also has the coordinate j.",
         ),
         Form(
             name="printed diagonal",

@@ -127,7 +127,8 @@ LEMMA_C2 = in_c2(
         Form(
             name="printed",
             cites="(C.5) and the sentence after it",
-            note="The network uses the paper's ripple adder, which has 2 w_pos + 1 layers.",
+            note="The network uses the paper's ripple adder, which has 2 w_pos + 1 layers for "
+            "w_pos position bits.",
         ),
         Form(
             name="derived lookahead",
@@ -203,8 +204,8 @@ LEMMA_C7 = in_c2(
         ),
         Form(
             name="derived",
-            note="A two-way tape has a cell 0. For cell 0 the attention selects the null key, as "
-            "for cells beyond the input.",
+            note="A two-way tape has a cell 0. If the head is on cell 0, the attention selects the "
+            "null key, as for cells beyond the input.",
         ),
     ),
     control="the complement of the flag",

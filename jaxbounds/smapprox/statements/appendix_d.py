@@ -178,7 +178,8 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The sets from which the search draws perturbed values; the paper's claim is about all small ones.
+"""The sets from which the search draws perturbed values; the paper's claim is about all small
+perturbations.
 """
 
 
@@ -287,10 +288,9 @@ TIES = in_appendix_d(
             'poly ... holds"',
             erratum="E11",
             note="At the perturbed parameters theta-hat the values of the two tied keys differ by "
-            "some e. An arbitrarily small change of the states H selects one of these keys, so "
-            "the output jumps by e/2. For every constant mu, a small enough change of H makes e/2 "
-            "larger than mu |H - H-hat|. The check sets mu = "
-            "(|Z||A| w_pos)^3.",
+            "some e. An arbitrarily small change of the states H selects one of these keys, so the "
+            "output jumps by e/2. For every constant mu, a small enough change of H makes e/2 "
+            "larger than mu |H - H-hat|. The check sets mu = (|Z||A| w_pos)^3.",
             counterexample=_stored(2540.2631712642633),
         ),
         Form(
@@ -298,7 +298,7 @@ TIES = in_appendix_d(
             note="The inequality |f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| "
             "max(|H|, 1) + mu |H - H-hat| holds with kappa = sqrt 2 and mu = 1. All tied keys "
             "have equal values at the unperturbed theta, so it does not matter which key the "
-            "perturbed attention selects. Lemma D.8 uses only this inequality.",
+            "perturbed attention selects. The proof of Lemma D.8 uses only this inequality.",
         ),
     ),
     control="a quarter of the corrected right side",

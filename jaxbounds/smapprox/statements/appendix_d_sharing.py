@@ -16,8 +16,8 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""For each version of the claim, the parameters that each layer uses. Layers share a parameter, or
-a layer of the false version reads one twice."""
+"""For each version of the claim, the parameters that each layer uses. In the version "printed
+shared", layers share parameters. In the false version, a layer also reads a parameter twice."""
 
 
 def _alike(key: Array, size: Size) -> Instance:

@@ -63,8 +63,8 @@ THEOREM_31 = on_circuits(
             name="derived",
             note="As in smapprox.thm3.1, alpha / gamma <= 900 s r and 2p <= 4 w^2 d. Let A = "
             "(alpha/gamma)^2 log 2p. A sample of size n = A (K/epsilon)^2 has 4 Rad <= epsilon / 2 "
-            "if 8 (7.8 + 5.26 log(K/epsilon)) <= K. The "
-            "choice K = 600 (1 + log(1/epsilon)) satisfies this condition.",
+            "if 8 (7.8 + 5.26 log(K/epsilon)) <= K. The choice K = 600 (1 + log(1/epsilon)) "
+            "satisfies this condition.",
         ),
         Form(
             name="sharpened",
@@ -133,8 +133,8 @@ ALTERNATIVES = Statement(
     forms=(
         Form(
             name="derived vc",
-            note="The VC bound grows polynomially with the width, even if the additional weights "
-            "are zero.",
+            note="The VC bound grows polynomially with the width, even if the weights of added "
+            "neurons are zero.",
         ),
         Form(
             name="derived vc, used up",

@@ -85,8 +85,8 @@ THEOREM_41 = by_machine(
     forms=(
         Form(
             name="corrected",
-            note="The network also executes timestep 0 (E4), starts at cell l_0 = 1 (E5) and has "
-            "enough position bits for a two-way tape (E3). The float32 run uses the lookahead "
+            note="As errata E4, E5 and E3 require, the network executes timestep 0, starts at cell "
+            "l_0 = 1, and has position bits for a two-way tape. The float32 run uses the lookahead "
             "adder and corrections of slope 2, whose weights float32 represents exactly. The "
             "float64 run uses the paper's ripple adder and the paper's corrections, of slope 3.",
         ),
@@ -170,10 +170,14 @@ POSITIONS = by_machine(
         Form(
             name="printed decision",
             cites="Appendix C.2, proof of Theorem 4.1: F(x) = 2 G(x) - 1",
-            note="The state z_T does not depend on the symbol a_T, so the erratum does not affect "
-            "the theorem.",
+            note="The last state z_T does not depend on the last symbol a_T, so the erratum does "
+            "not affect Theorem 4.1.",
         ),
-        Form(name="corrected", note="On a one-way tape, the right w_pos is the bit length of T."),
+        Form(
+            name="corrected",
+            note="On a one-way tape, the right number w_pos of position bits is the bit length of "
+            "T.",
+        ),
     ),
     control="the symbols one step late",
     assumptions="the check uses the parity machine on inputs of fewer than T symbols",
@@ -279,8 +283,8 @@ DESCRIPTIONS = by_machine(
     forms=(
         Form(
             name="derived",
-            note="Every example machine also halts within the number of steps that the library "
-            "lists for this machine.",
+            note="Every example machine also halts within the number of steps that "
+            "`machine_library` lists for the machine.",
         ),
     ),
     control="one step late",

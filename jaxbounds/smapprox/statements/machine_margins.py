@@ -109,8 +109,8 @@ MARGIN = Statement(
     forms=(
         Form(
             name="corrected",
-            note="The lower bound on the margin needs Condition D.3 at the original parameters "
-            "only (E11), and uses the measured norms of the layers.",
+            note="The lower bound on the margin needs Condition D.3 only at the unperturbed "
+            "parameters (erratum E11), and uses the measured norms of the layers.",
         ),
     ),
     control="3000 times the radius",

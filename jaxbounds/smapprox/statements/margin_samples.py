@@ -27,7 +27,7 @@ GRID = 180
 """The number of models (angles) on the l_1 sphere; a larger number finds models of larger risk."""
 COUPONS, COUPON_SAMPLES = 21, 200
 """The number of coupons (inputs at which exactly one parameter makes F err), and the number of
-samples. Their parameters lie in [-1, 1], at distances of gamma = 1/10."""
+samples. The coupons' parameters lie in [-1, 1], at distances of gamma = 1/10."""
 
 
 def _coupon_mass(log_size: float) -> float:

@@ -218,9 +218,9 @@ ALTERNATIVES = on_circuits(
     forms=(
         Form(
             name="derived vc",
-            note="The VC bound grows polynomially with the width, even if the additional weights "
-            "are zero, because p >= w^2 (d - 1). The ratio of p to w^2 (d - 1) tends to one as the "
-            "width w and the depth d grow.",
+            note="The VC bound grows polynomially with the width, even if the weights of added "
+            "neurons are zero, because p >= w^2 (d - 1). The ratio of p to w^2 (d - 1) tends to "
+            "one as the width w and the depth d grow.",
         ),
         Form(
             name="derived norms",

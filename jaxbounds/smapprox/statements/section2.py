@@ -115,7 +115,7 @@ DEVIATION = Statement(
         ),
         Form(
             name="derived coin",
-            note="The class has one model, which is wrong half of the time, so Rad = 0. With the "
+            note="The class has one model, which errs with probability 1/2, so Rad = 0. With the "
             "printed constant, the level sqrt(2 delta) in place of delta already gives "
             "probability 1 - delta. The bound fails on some drawn samples, and the level delta "
             "allows this fraction of failures.",
@@ -123,7 +123,7 @@ DEVIATION = Statement(
         Form(
             name="sharpened coin",
             note="The bound has the constant of McDiarmid's inequality. The class has one model, "
-            "which is wrong half of the time. The bound fails on some drawn samples, and the level "
+            "which errs with probability 1/2. The bound fails on some drawn samples, and the level "
             "delta allows this fraction of failures.",
         ),
     ),
@@ -176,8 +176,8 @@ TAILS = Statement(
     forms=(
         Form(
             name="derived",
-            note="At the printed deviation, McDiarmid's tail is half the square of the level "
-            "delta. So the printed deviation in (A.1) is larger than necessary.",
+            note="At the printed deviation, McDiarmid's bound on the failure probability is "
+            "delta^2 / 2. So the printed deviation in (A.1) is larger than necessary.",
         ),
         Form(
             name="sharpened",
@@ -308,10 +308,9 @@ MINIMISER = Statement(
         Form(
             name="derived pair",
             note="For a class of two models, Hoeffding's inequality gives E l(F-hat) <= E l(F*) + "
-            "sqrt(2 "
-            "log(1/delta)/n). This bound is the printed bound without Rad, at level 2 sqrt(delta). "
-            "The risks of the two models differ by slightly more than the bound allows, so some "
-            "samples violate the bound.",
+            "sqrt(2 log(1/delta)/n). This bound is the printed bound without Rad, at level 2 "
+            "sqrt(delta). The risks of the two models differ by slightly more than the bound "
+            "allows, so some samples violate the bound.",
         ),
     ),
     control="the empirical minimiser is the population minimiser",

@@ -81,8 +81,8 @@ LEAST = Statement(
         ),
         Form(
             name="derived again",
-            note="A second search, along the ray through the found perturbation, also gives the "
-            "margin.",
+            note="A second search, along the ray through the perturbation that the attack found, "
+            "also gives the margin.",
         ),
     ),
     control="|F|, without the norm of the gradient",

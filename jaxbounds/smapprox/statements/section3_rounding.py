@@ -44,7 +44,8 @@ ROUNDING = Statement(
         Form(
             name="printed",
             cites="Proposition 3.4",
-            note="The check replaces the printed 3x - 1 by 3z - 1, which the paper means (E14).",
+            note="The check replaces the printed 3x - 1 by 3z - 1, which the paper means (erratum "
+            "E14).",
         ),
         Form(
             name="derived layers",
@@ -157,7 +158,7 @@ ROUNDED_CHAIN = Statement(
             name="printed",
             cites="Claim 3.5 and the sentence after it",
             note="The claim gives rho >= 1/3. The paper's 'delta_i <= 1/3' means |delta_i| <= 1/3 "
-            "(E14).",
+            "(erratum E14).",
         ),
     ),
     control="perturbations 2.2 times as large",

@@ -98,7 +98,7 @@ def expected_margin(w: Witness) -> Sides:
         "E|alpha| {...} / ||W*|| >= T (1-zeta) zeta / (4 sqrt(2 (M+1))) (zeta S^4 - ...) - "
         "P T^{5/2} (S+Z)^3, {...} the brace of (115)"
     ),
-    text="1a5d0f1bef7186db21fa8c9947af986b",
+    text="8a79945d62cca5da6bf9013e00e1febc",
     size="T d",
     leaves=SEQUENCE,
 )

@@ -100,7 +100,7 @@ def softmax_derivative(w: Witness) -> Sides:
     "printed",
     ("phi'(0)", "=", "I - (1/T) 1 1^T"),
     formula="phi'(0) = I - (1/T) 1 1^T",
-    text="16d23be33c120390d348ff5101783415",
+    text="4a55d41f5076ac7a5b66c8f59732afad",
     size="T",
     leaves={"v": "f T"},
 )
@@ -118,7 +118,7 @@ def softmax_derivative_at_zero(w: Witness) -> Sides:
     "printed",
     ("||grad_u Phi|| for U = 1_T u^T", "<=", "sqrt(T) R"),
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-    text="811e9bbe3bcfdc7929ed9846a114f5d0",
+    text="dab4610b11a882bb186b3c9c83713298",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )

@@ -47,7 +47,7 @@ ORDER: Any = {
     "multihead.sec5.3.order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
-    text="436f4b704d5b357e55c15636f654094e",
+    text="48813c449752c93b0473908e79f5dfe8",
     **ORDER,
 )
 @checks(

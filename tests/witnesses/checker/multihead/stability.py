@@ -114,7 +114,7 @@ EQ_21: Any = {
             "- theta_k^{-i}|| + eta beta_1(theta_k) l_i(theta_k) / n"
         ),
     ),
-    text="d22cdd6f53b72687480dfa4b1b1c51b6",
+    text="1b5ae2dfe58d87d7e1b8404b8bd70d91",
     **EQ_21,
 )
 def misparenthesised(w: Witness) -> Sides:

@@ -232,7 +232,7 @@ def largest_cover(w: Witness) -> Sides:
         "the least cover on B_x e_1, .., B_x e_d",
     ),
     formula="N(F, eps, N, q) = N(F, eps, {B_x e_1, .., B_x e_d}, q), ||x||_1 <= B_x, N >= d",
-    text="5268dcc2b904700009ff34bfbde02d2c",
+    text="09fd2c56fdc242a6447538221ec135a8",
     size="k d",
     leaves={"W": "f 4 k d", "x": "f points d", "epsilon": "f"},
 )

@@ -177,7 +177,7 @@ def entropy_minimum(w: Witness) -> Sides:
     "printed",
     ("(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2", "<=", "sum C_i / eps_i^2"),
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
-    text="e214efe897e78af2154b3d5b061e5f51",
+    text="7437db8545dd6312d39afc4c81527712",
     size="n",
     leaves={"C": "f n", "beta": "f n", "scales": "f n"},
 )

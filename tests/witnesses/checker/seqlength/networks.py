@@ -166,7 +166,7 @@ def chain(w: Witness) -> Sides:
     "derived",
     ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK of the covers"),
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
-    text="ff154c85652e5cdc925acffe110b1606",
+    text="18ce33605c87876d704ea79d8180c1bc",
     size="L=1 T d k",
     leaves=LAYERS,
 )

@@ -45,7 +45,7 @@ NETWORKS: Any = {
     "seqlength.cor4.2.1.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2"),
-    text="785b1ec2e52df96f31b6bb6f251f17f0",
+    text="4bb271c1acf2545b09beb7a0e45339f9",
     **NETWORKS,
 )
 @checks(
@@ -129,7 +129,7 @@ IN_L1_SIGNS: Any = {
     "seqlength.corf.0.2.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with C_1 = ln d"),
-    text="eb3cefde1bf95720a5b31e84a0695d7a",
+    text="ced735c8fce9a51ffe53aebadb231c2c",
     **IN_L1_SIGNS,
 )
 @checks(
@@ -143,7 +143,7 @@ IN_L1_SIGNS: Any = {
     "seqlength.corf.0.2.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = ln(d^2)"),
-    text="8521c28adc0e1942fe5cf7bcd38a09b5",
+    text="183eba92524ece9172e16d7feeac00c3",
     **IN_L1_SIGNS,
 )
 def signs_in_the_l1_ball(w: Witness) -> Sides:
@@ -196,7 +196,7 @@ IN_L1_LEVELS: Any = {
     "seqlength.corf.0.1.packing",
     "derived",
     ("(d - 3) ln M", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = d ln 3"),
-    text="09e0e7cc1e1fe6288c7b8ed1148b5fd8",
+    text="95a4295952de3c1c1ef2b9ebe4265761",
     **IN_L1_LEVELS,
 )
 def levels_in_the_l1_ball(w: Witness) -> Sides:
