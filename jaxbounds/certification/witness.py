@@ -112,7 +112,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in pairs:
         if name in found:
             raise Refused(
-                f"the file has the key {name[:20]!r} twice, after keys={list(found)}. "
+                f"an object of the file has the key={name[:20]!r} twice, expected distinct keys. "
                 f"Try one entry for each key"
             )
         found[name] = value

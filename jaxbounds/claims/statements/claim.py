@@ -134,7 +134,7 @@ def claim(
             `there_is`, the start is a dict from their names to values.
         estimates: the sides that a search only estimates, as in `Statement`.
         towards: for a limit, a dict from the size that tends to a limit to this limit: {"n":
-            math.inf} or {"h": 0}. By default a single size tends to infinity if its values rise
+            math.inf} or {"h": 0}. A single size tends by default to infinity if its values rise
             along `sizes`, or if its only value is at least 1. Otherwise the size tends to 0.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.

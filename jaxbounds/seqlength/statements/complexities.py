@@ -44,8 +44,8 @@ RADEMACHER = draw.identity(
     forms=(
         Form(
             name="derived",
-            note="A linear function on the l_1 ball is largest at a vertex, so the vertices alone "
-            "have equal Rad.",
+            note="A linear function on the l_1 ball is largest at a vertex, so the set of vertices "
+            "alone has an equal Rad.",
         ),
     ),
     control="without the factor 1/m",
