@@ -282,7 +282,7 @@ def test_a_file_that_was_changed_is_refused(change, reason, tmp_path):
     [
         ("[]", "is not a witness of format"),
         ('{"format": "jaxbounds witness 1", "format": "jaxbounds witness 1"}', "'format' twice"),
-        ('{"a": {"b": 1, "b": 2}}', "the key 'b' twice"),
+        ('{"a": {"b": 1, "b": 2}}', "the key='b' twice"),
         (None, "expected a JSON object of integers"),
     ],
 )
