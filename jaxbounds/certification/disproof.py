@@ -90,8 +90,8 @@ def disprove(
         instance, size = stored.instance, stored.size
     if instance is None or size is None:
         raise Refused(
-            f"the declaration of form={form!r} of {statement.id} has no counterexample, and the "
-            f"call gave no instance or size. Try instance=..., size=..."
+            f"form={form!r} of {statement.id} declares no counterexample=..., and the call gave no "
+            f"instance or size. Try instance=..., size=..."
         )
     certificate = _certificate(
         statement, form, instance, size, seconds, bits, MARGIN, by_entry=False

@@ -75,7 +75,7 @@ def verify(
             record, and the statements without a verdict. If no such statement exists, judge all
             statements.
         durations: how many of the slowest statements to name at the end.
-        every: print every row of the table; a run of at most 20 forms always prints every row.
+        every: print the row of every form; a run of at most 20 forms always prints every row.
         verbose: also print notes that change no verdict: random instances that were left out, and
             ratios that differ from the record.
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), and other text on

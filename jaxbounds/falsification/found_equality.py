@@ -118,11 +118,12 @@ def _is_searched(statement: Statement) -> bool:
 
 
 def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
-    """Decide that a bound holds if floats reach equality at an instance and never exceed it.
+    """Decide that a bound holds if lhs / rhs in floats reaches one and exceeds it only by rounding.
 
     The engine calls this function if ball arithmetic cannot decide, for example at a tie of
-    singular values. Only rounding may lift lhs / rhs above one. Near an instance with equal sides,
-    lhs / rhs must fall, unless the sides are equal everywhere or a search computes a side.
+    singular values. Beside an instance with equal sides, lhs / rhs must be below one. This
+    condition does not apply if the sides are equal at every instance, or if an inner search
+    estimates a side (a supremum, an infimum or `there_is`).
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):
@@ -150,8 +151,9 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
 def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> bool:
     """Return whether rounding explains why lhs / rhs exceeds one.
 
-    Tiny sides may differ by the rounding of the entries. A larger excess must fall if the
-    instance's last digits change, or if the instance is projected.
+    Tiny sides may differ by the rounding of the entries. A larger excess of lhs / rhs over one must
+    fall to a quarter if the last digits of the instance's entries change, or if `Statement.project`
+    moves the instance into its set.
     """
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
@@ -175,7 +177,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
 
 
 def _terms(bench: Bench, instance: Instance, size: Size, index: int) -> float:
-    """Return the size of the terms that the sides sum at an instance; 0 if it is unknown."""
+    """Return the size of the summands of both sides at an instance; 0 if the size is unknown."""
     exists = bench.statement.there_is is not None
     given: Any = bench.promises(size).given if exists else bench
     with contextlib.suppress(NotInterpreted):
@@ -221,9 +223,9 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether lhs / rhs falls at all instances near the given instance.
+    """Return whether lhs / rhs is below one at random instances near the given instance.
 
-    If the sides only approach each other along a sequence of instances, lhs / rhs does not fall.
+    The test fails if the sides only approach each other along a sequence of instances.
     """
     ratios = beside(bench, instance, size, index)
     return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))
@@ -238,7 +240,7 @@ def beside(
     *,
     moving: Iterable[str] | None = None,
 ) -> np.ndarray:
-    """Return upper bounds on the ratios at moved instances.
+    """Return upper bounds on lhs / rhs at random instances near the given instance.
 
     The function moves the entries with the names `moving` (by default all entries) by about the
     share `apart` of their largest number. The bounds include the errors that `evaluate` states.

@@ -14,14 +14,14 @@ SETTLES = 0.75
 """The engine extrapolates a distance whose changes decay at least as fast as parameter^(-SETTLES).
 A larger exponent decides fewer limits."""
 STAYS, GOES = 0.5, 0.1
-"""Thresholds of the extrapolated limit divided by the last distance. A trend "does not converge"
-from STAYS on, and "converges" up to GOES. A larger STAYS leaves more trends undecided; a larger
-GOES calls more trends converged. A negative limit may be as large as GOES times the previous
-distance."""
+"""Thresholds of the share: the extrapolated limit of the distance, divided by the last distance. A
+share of at least STAYS counts against convergence, and a share of at most GOES for convergence. A
+larger STAYS leaves more limits undecided; a larger GOES accepts more limits. An extrapolated limit
+below zero may be as low as -GOES times the last distance but one."""
 SAME = 0.98
-"""The engine extrapolates the distance with and without the largest size. If the first limit is
-below SAME times the second, the decay may be logarithmic, and the test decides nothing. A larger
-SAME leaves more claims undecided."""
+"""The engine extrapolates the distance with and without the largest size. If the limit with the
+largest size is below SAME times the limit without it, the distance may decay like a logarithm, and
+the test decides nothing. A larger SAME leaves more claims undecided."""
 STEADY, FALLS = 0.97, 0.05
 """Criteria for a slow power law: three local exponents of at least FALLS, with successive ratios
 between STEADY and 1 / STEADY. Larger values accept fewer power laws. Two exponents do not
@@ -85,18 +85,18 @@ claim)."""
 
 
 AGREE, PART = {2: 1e-6, 3: 1e-4}, 1e-3
-"""Criteria for a wrong limit that a power law shows. Each three neighbouring sizes give a limit of
-the difference of the sides. AGREE is the largest relative spread of the last limits, by their
-number, for sizes that differ by the factor e. PART is the least ratio of the limit to the last
-difference. A larger AGREE or a smaller PART could call a slow decay to zero "inconsistent".
+"""Criteria for a power law whose limit is not zero. Each three neighbouring sizes give one estimate
+of the limit of lhs - rhs. AGREE maps the number of last estimates to their largest relative spread,
+for sizes that differ by the factor e. PART is the least ratio of the limit to the last difference.
+A larger AGREE or a smaller PART could call a slow decay to zero "inconsistent".
 """
 CROSSED, ALIKE_POWERS, STOPPED, POWER, SHRINKS, WIDE = 0.01, 0.05, 0.1, 0.4, 0.2, 1e3
-"""Criteria for a wrong limit if the difference of the sides changes its sign once, and then moves
-away from zero. The last two limits of the power law agree up to CROSSED, and their exponents up to
-ALIKE_POWERS. The exponent is at least POWER. The share of the limit that remains is at most
-STOPPED. The last change of the limit is at most the share SHRINKS of the preceding change. The
-parameter grows at least by the factor WIDE. A smaller POWER, SHRINKS or WIDE, or a larger other
-value, could call a slow decay to zero "inconsistent".
+"""Criteria for a limit that is not zero if the difference of the sides changes its sign once, and
+then moves away from zero. The last two estimates of the limit agree up to CROSSED, and their
+exponents up to ALIKE_POWERS. The exponent is at least POWER. The last difference deviates from the
+limit by at most the share STOPPED of the limit. The last change of the estimate is at most the
+share SHRINKS of the preceding change. The parameter grows at least by the factor WIDE. A smaller
+POWER, SHRINKS or WIDE, or a larger other value, could call a slow decay to zero "inconsistent".
 """
 
 

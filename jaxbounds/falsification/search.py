@@ -35,7 +35,7 @@ class Found(NamedTuple):
 
 
 Slopes = tuple[Any, Any, list[Any]]
-"""The tuple (score, evaluated or compared sides, gradient of the score along the float arrays)."""
+"""The tuple (score, measured sides or mask of evidence, gradient in the float arrays)."""
 
 LOWEST = 1e3
 """The search lowers the score by this number if lhs / rhs is not positive. A smaller number would
@@ -63,7 +63,11 @@ def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: in
 
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
-    """Return a function from (instance, index of a claim version) to a score and its gradient."""
+    """Return a function that computes the score of an instance and the score's gradient.
+
+    The function takes an instance and the index of a form (version of the claim). The function
+    returns the score, the sides or the measured value, and the gradient in the float arrays.
+    """
     bound = statement.is_bound
     look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)
 
@@ -104,7 +108,10 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Return a function from instances to their scores, a mask of the evidence, and gradients."""
+    """Return a function that computes scores of instances, a mask, and gradients of the scores.
+
+    The mask is true for each instance that counts as evidence for the verdict.
+    """
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:

@@ -95,7 +95,7 @@ def certified_margin(signed: np.ndarray, weights: np.ndarray | Array, /) -> NTKM
 def best_ntk_margin(
     gram: Float[Array | np.ndarray, "n n"], labels: Array | np.ndarray, /
 ) -> NTKMargin:
-    """Return the best NTK margin over the samples, as an `NTKMargin`.
+    """Return bounds on the best NTK margin over the samples, with the weights that prove them.
 
     Finding the point of least norm in a convex hull is a non-negative least squares problem. Let
     the rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0 be
@@ -156,10 +156,11 @@ def held_out_margins(
     margin: NTKMargin,
     /,
 ) -> Float[Array, " m"]:
-    """Return the NTK margins of theta* on other samples, computed from the kernel alone.
+    """Return the NTK margins of theta* on held-out samples, computed from the kernel alone.
 
-    `cross` is the result of `ntk_gram(params, X_held_out, X)`. The bounds in `margin` come from
-    samples with the labels `labels`; `held_out` are the labels of the other samples.
+    `margin` is the result of `best_ntk_margin` for samples X with the labels `labels`, and
+    determines theta*. `cross` is the result of `ntk_gram(params, X_held_out, X)` for the held-out
+    samples X_held_out, whose labels are `held_out`.
     """
     kernel: Array = jnp.asarray(cross)
     as_floats = lambda values: jnp.asarray(values).astype(kernel.dtype)

@@ -1,7 +1,8 @@
 """Assumption 2 with an explicit theta(eps): a population that zero initialisation separates.
 
-At zero initialisation, every head attends uniformly to all tokens. If all heads have the class
-direction, the model therefore classifies by a linear function of the mean token, with margin gamma.
+At zero initialisation, every head attends uniformly to all tokens. If the rows of every head's U
+have the direction mu_+ - mu_-, the model therefore classifies by a linear function of the mean
+token, with margin gamma.
 """
 
 import math
@@ -30,7 +31,7 @@ proportional to 1 / gamma.
 def class_direction() -> Params:
     """Return Definition 1's theta*, of norm sqrt(2), for two heads.
 
-    Each head has the class direction in U.
+    The rows of each head's U are (1, -1) / sqrt(6), the class direction mu_+ - mu_- scaled; W is 0.
     """
     outer = jnp.stack([jnp.ones(3), -jnp.ones(3)], axis=1) / math.sqrt(6)
     return {"U": jnp.broadcast_to(outer, (2, 3, 2)), "W": jnp.zeros((2, 2, 2))}

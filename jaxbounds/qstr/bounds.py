@@ -144,7 +144,7 @@ def column_log_covering_rate(
     and Zhang (2002) gives a cover of such functions on nN points. The proof divides the allowed
     error eps^2 among the large columns in proportion to their norms. The proof gives a bound with
     the sum of the logarithms of H De and of nN; the returned rate has the product of two such
-    logarithms. The returned rate also sets the logarithm of R r_z / eps to 1.
+    logarithms. The returned rate also omits the proof's factor log(R r_z / eps).
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)

@@ -68,10 +68,11 @@ def printed_balance(
 
 
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
-    if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
+    bad = ~(jnp.isfinite(z) & jnp.isfinite(y))
+    if bool(jnp.any(bad)):
         raise Refused(
-            f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
-            " concerned"
+            f"z or y holds NaN or infinity at {int(jnp.sum(bad))} of {z.shape[0]} points, expected "
+            f"finite numbers. Try to remove these points"
         )
     gap = float(jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf))
     largest = float(jnp.max(jnp.abs(z)))

@@ -375,7 +375,7 @@ class Verification:
             yield from kept
 
     def edited(self) -> list[str]:
-        """Return the statements whose dependencies changed during this run."""
+        """Return the ids of statements whose files or modules changed during this run."""
         seen = lambda kept: {k: v for k, v in kept.depends.items() if v != UNKNOWN}
         return [name for name, kept in self.judged.items() if changed(seen(kept))]
 

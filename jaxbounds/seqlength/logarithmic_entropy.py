@@ -1,4 +1,4 @@
-"""Corollaries D.0.2 and F.0.2 with their logarithms: a closed form of Dudley's integral.
+"""Corollaries D.0.2 and F.0.2 with the omitted logarithms: Dudley's integral in closed form.
 
 Lemma 3.4 with constants (`linear_bounds.lemma_3_4_explicit`) is at most
 

@@ -217,8 +217,8 @@ def run(
         encoder_codes: the position codes beta(1) .. beta(m) of the input symbols, as rows.
         decoder_codes: the position codes beta(0) .. beta(T+1) of the timesteps, one row each;
             beta(0) is not read.
-        segments: the layers in consecutive groups. The full network is one group with both
-            attentions.
+        segments: the layers in consecutive groups. One group that holds all layers and has both
+            attentions computes the whole network.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the factor of the scores in softmax attention.
         record: whether to return also the states and attention scores inside the run (`Record`).

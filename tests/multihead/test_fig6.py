@@ -277,7 +277,7 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"arms": ("wide",)}, "ways to make heads from fixed, prune, recut, split"),
+        ({"arms": ("wide",)}, "ways to vary the number of heads from fixed, prune, recut, split"),
         ({"heads": (4, 2)}, "expected positive increasing"),
         ({"epochs": 0, "width": 0}, "epochs=0, expected a positive number"),
         ({"n": -1}, "expected no negative number"),

@@ -37,7 +37,7 @@ class Each(Set):
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
-        """Whether this set of arrays is convex, which is so if the set `one` is convex."""
+        """Whether this set of arrays is convex: whether `one`, the set of each point, is convex."""
         return self.one.convex
 
     def _rows(self, size: Size) -> int:

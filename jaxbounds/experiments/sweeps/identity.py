@@ -133,8 +133,9 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
             raise Refused(
-                f"in the sweep's file, the values of keys={sorted(stored)} have wrong types, "
-                f"expected texts and a number. Try another folder"
+                f"{ABOUT} has identity={stored['identity']!r:.40} and "
+                f"group={stored['group']!r:.40}, expected a dictionary of texts and a whole "
+                f"number. Try another folder"
             )
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:

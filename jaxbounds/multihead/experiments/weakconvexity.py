@@ -59,7 +59,8 @@ class WeakConvexityCurves:
 
     Attributes:
         heads: the numbers of heads H, divisors of the dimension.
-        arms: the ways to make heads, "split" (the width divided by H) and "fixed" (a fixed width).
+        arms: the ways to vary the number of heads, "split" (the width divided by H) and "fixed" (a
+            fixed width).
         dimension: d, the width of the network.
         layers: the number of Transformer blocks.
         nonlinear: whether the network has GELU layers, and a final layer norm after the attention.
@@ -134,7 +135,7 @@ def run(
 ) -> xr.Dataset:
     """Compute -lambda_min(Hess L) / L for each (arm, H, seed, step, block of parameters).
 
-    An arm is one way to make H attention heads. `folder` stores the result of each finished pair
+    An arm is one way to vary the number of heads. `folder` stores the result of each finished pair
     (arm, H).
 
     Raises:
@@ -238,7 +239,7 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the claims on the exponents in H at the start, and on a ratio during training.
 
-    An arm is one way to make H attention heads: "split" or "fixed".
+    An arm is one way to vary the number of heads: "split" or "fixed".
     """
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
     bounded = (_bounded_claim(dataset),)

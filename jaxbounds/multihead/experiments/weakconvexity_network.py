@@ -16,9 +16,9 @@ class HeadSum(nn.Module):
     """Self-attention as a sum over heads.
 
     Attributes:
-        arm: the way to make heads. "split": heads of width d / H, summed (this equals the standard
-            layer, which concatenates the heads' outputs and projects them). "fixed": heads of width
-            `width`, summed and divided by sqrt(H), as in equation (2) of the paper.
+        arm: the way to vary the number of heads. "split": heads of width d / H, summed (this equals
+            the standard layer, which concatenates the heads' outputs and projects them). "fixed":
+            heads of width `width`, summed and divided by sqrt(H), as in equation (2) of the paper.
         width: the width of each head if `arm` is "fixed".
     """
 
@@ -31,13 +31,13 @@ class HeadSum(nn.Module):
         """Compute the sum of the outputs of the H attention heads on the input x.
 
         Raises:
-            Refused: if `arm` is not a known way to make heads, or if H does not divide d for
-                arm="split".
+            Refused: if `arm` is not a known way to vary the number of heads, or if H does not
+                divide d for arm="split".
         """
         d = x.shape[-1]
         if self.arm not in get_args(Arm):
             raise Refused(
-                f"arm={self.arm!r} is no way to make heads, expected one of"
+                f"arm={self.arm!r} is no way to vary the number of heads, expected one of"
                 f" {', '.join(get_args(Arm))}. Try arm='split'"
             )
         if self.arm == "split" and d % self.heads:
@@ -68,7 +68,7 @@ class Encoder(nn.Module):
     """Embedding, pre-LN blocks with residuals and a GELU layer, mean over tokens, one output.
 
     Attributes:
-        arm: the way to make heads, "split" or "fixed" (see `HeadSum`).
+        arm: the way to vary the number of heads, "split" or "fixed" (see `HeadSum`).
         width: the width of each head if `arm` is "fixed".
         nonlinear: whether the network has GELU layers, and a final layer norm after the attention.
             Without GELU layers and the final norm, and with one block, the output is linear in the

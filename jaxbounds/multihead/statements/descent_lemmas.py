@@ -242,7 +242,8 @@ LEMMA_8 = on_runs(
         ),
         Form(
             name="sharpened S6",
-            note="The sharpened constant beta_3# of S6 replaces beta_3 in tau_k.",
+            note="The sharpened constant beta_3# (S6, see jaxbounds guide codes) replaces beta_3 "
+            "in tau_k.",
         ),
     ),
     control="the term ||theta - theta_0||^2 / (2 eta K) is dropped",
@@ -305,9 +306,11 @@ LEMMA_9 = on_runs(
             hypotheses=_close("sharpened S6", 1.5),
             note=(
                 "Let kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and q = kappa "
-                "sec(sqrt(kappa)/2) < 2. The factor q replaces the 2/3 of the paper. The bound is "
-                "((1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2K)) / (1 - q/2). As "
-                "kappa -> 0, this bound tends to the bound for convex losses."
+                "sec(sqrt(kappa)/2) < 2, with beta_3# of sharpening S6 (jaxbounds guide codes). "
+                "This form bounds the left side by ((1 + q/2) L(theta) + D^2 / (2 eta K) + q "
+                "L(theta_0) / (2K)) / (1 - q/2), with D = ||theta - theta_0||. At q = 2/3 this "
+                "bound is the printed bound. As kappa -> 0, this bound tends to the bound for "
+                "convex losses."
             ),
         ),
     ),

@@ -249,8 +249,9 @@ LEMMA_17 = on_sequences(
         Form(
             name="corrected, C = 1 / sqrt 2",
             note=(
-                "Here P bounds the deviation ||p|| of the first direction u1 from its true mean "
-                "(zeta/4) u*. Because R <= S + Z, P is at least P#, the bound of sharpening S13."
+                "Here p is the deviation of the first direction u1 from its true mean (zeta/4) "
+                "u*, and P has the constant C = 1 / sqrt 2. Because R <= S + Z, P is at least the "
+                "bound of sharpening S13."
             ),
         ),
         Form(

@@ -103,7 +103,8 @@ PROPOSITION_7_DISTANCE = on_good_starts(
         Form(
             name="corrected",
             equality="always: it is the distance",
-            note="This version of the claim bounds ||theta(eps) - theta_0|| by sqrt(2) g_0.",
+            note="This version of the claim bounds ||theta(eps) - theta_0|| by sqrt(2) times the "
+            "printed g_0(eps).",
         ),
     ),
     control="1.3 for sqrt(2)",
@@ -272,28 +273,31 @@ COROLLARY_5 = Statement(
             cites="Corollary 5, eq. (101), Appendix C.4",
             note=(
                 "The check uses the least H and the largest eta that the corollary allows. In the "
-                "check, the loss is far below the bound. The printed bound is unproved, because "
-                "its proof uses the distance G in place of g_0 = sqrt(2) G (erratum E5)."
+                "check, the loss is far below the bound. The printed bound is unproved. Its proof "
+                "bounds the distance of theta(eps) from theta_0 by G = (2 B_Phi + log K) / gamma, "
+                "but sqrt(2) G is right (erratum E5)."
             ),
         ),
         Form(
             name="corrected",
-            note="This version of the claim has the distance g_0 = sqrt(2) G. Written with G, the "
-            "bound on the loss has 5/2 in place of 5/4, and the bound on the gap has 34 in place "
-            "of 17. The limit on the step size has 8 in place of 4, and the head count has the "
-            "term 4 sqrt(2) G + B_2.",
+            note="This version of the claim bounds the distance of theta(eps) from theta_0 by "
+            "sqrt(2) G, where G = (2 B_Phi + log K) / gamma is the printed bound on the "
+            "distance. The bound on the loss then has 5/2 in place of 5/4, and the bound on the "
+            "gap has 34 in place of 17. The limit on the step size has 8 in place of 4, and the "
+            "condition on H has the term 4 sqrt(2) G + B_2.",
         ),
         Form(
             name="sharpened S6, S9, S10",
-            note="This version of the claim is Theorem 3 with beta_3#. The iterates stay within "
-            "sqrt(13/3) D of the target. The bound on the smoothness is O(T R^6 B^2) in place of "
-            "O(d T^2 R^12 B^2), so the step size may be larger.",
+            note="This version of the claim is Theorem 3 with the sharpened constant beta_3# "
+            "(jaxbounds guide codes). The iterates stay within sqrt(13/3) ||theta - theta_0|| of "
+            "the target theta. The bound on the smoothness is O(T R^6 B^2) in place of O(d T^2 "
+            "R^12 B^2), so the step size may be larger.",
         ),
         Form(
             name="sharpened S2, S6, S8, S10",
-            note="This version of the claim is Theorem 3 with beta_3# and two further gains: the "
-            "factor sec(sqrt(1/2)/2) of sharpening S8, and S2's root mean square of the heads' "
-            "norms.",
+            note="This version of the claim is Theorem 3 with the sharpened constant beta_3# and "
+            "two further gains: the factor sec(sqrt(1/2)/2) of sharpening S8, and S2's root mean "
+            "square of the heads' norms.",
         ),
     ),
     control="2/K alone",

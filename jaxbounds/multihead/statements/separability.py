@@ -297,8 +297,9 @@ LEMMA_15 = searched_sequences(
             cites="Lemma 15, Appendix D.2.3; Proposition 2, P3, with R^4 for R^3",
             note=(
                 "The check uses the least number H of heads that the condition allows, and alpha "
-                "uniform on [-1, 1]. The check covers every mean of |alpha| in an interval of "
-                "probability 1 - delta. The rows of U^(1) are centred at the printed (zeta/2) u*."
+                "uniform on [-1, 1]. With probability 1 - delta, the average of |alpha| over the "
+                "heads lies in an interval around 1/2. The check covers this whole interval. The "
+                "rows of U^(1) are centred at the printed (zeta/2) u*."
             ),
         ),
         Form(

@@ -117,7 +117,11 @@ UNBALANCED = Statement(
                 "bound is unproved, as erratum E5 explains."
             ),
         ),
-        Form(name="corrected", note="This version of the claim has the distance g_0 = sqrt(2) G."),
+        Form(
+            name="corrected",
+            note="This version of the claim bounds the distance of theta(eps) from theta_0 by "
+            "sqrt(2) G, where the paper prints G = (2 B_Phi + log K) / gamma.",
+        ),
         Form(
             name=SHARP,
             note="The bound on the loss is that of the sharpened Theorem 3 at D = sqrt(2) G, as "

@@ -3,8 +3,9 @@
 The methods `extremes`, `top`, `spectrum` and `trace` all multiply one matrix with the same sequence
 of orthonormal vectors. A `Run` stores these vectors as rows. Each method uses the first rows that
 it needs, and adds missing rows. Therefore a method's result does not depend on the methods called
-before. If a method needs more products than the basis has rows, the method restarts the run, and
-later methods start a new run.
+before. If a method needs more products than the basis has rows, the method replaces the rows by
+fewer Ritz vectors, and adds rows to these vectors. Later methods cannot use such a basis, so they
+start a new `Run`.
 """
 
 from typing import Any, NamedTuple

@@ -58,7 +58,7 @@ REARRANGE = frozenset(_BY_NUMPY)
 
 
 def rearrange(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Rearrange the entries of one array."""
+    """Evaluate an equation that only rearranges the entries of one array, such as `transpose`."""
     move_by = _BY_NUMPY[eqn.primitive.name]
     if isinstance(xs[0], Flags):
         return [flags(move_by(as_flags(xs[0]), eqn.params))]
@@ -66,7 +66,7 @@ def rearrange(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def concatenate(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Join several arrays."""
+    """Evaluate a `concatenate` equation: join arrays along one axis."""
     axis = eqn.params["dimension"]
     if any(map(is_reals, xs)):
         return [np.concatenate(list(map(as_reals, xs)), axis)]

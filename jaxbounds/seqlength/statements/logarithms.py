@@ -1,4 +1,7 @@
-"""Corollaries D.0.2 and F.0.2 with their logarithms, and the orders of Section 4.3."""
+"""Corollaries D.0.2 and F.0.2 with the logarithms that the paper omits; Section 4.3's orders.
+
+The orders of Section 4.3 say how the bound on ln N grows with each norm.
+"""
 
 import functools
 import math

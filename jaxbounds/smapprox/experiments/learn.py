@@ -1,9 +1,9 @@
 """Compiled networks that learn from accept bits (not in the paper).
 
-An accept bit tells, for each of n random words, whether a machine accepts the word. Gradient
-descent learns the next states in a machine's transition table from random logits, or all weights
-from the compiled weights plus noise. Test errors are exact, over every word up to the training
-length.
+The n accept bits tell whether a machine accepts each of n random words. In the first part, gradient
+descent starts from random logits and learns the next states in a machine's transition table. In the
+second part, gradient descent starts from the compiled weights plus noise and learns all weights.
+Test errors are exact, over every word up to the training length.
 """
 
 from typing import Any
@@ -253,7 +253,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
 EXPERIMENT = Experiment(
     id="smapprox.learn",
     label="after Section 4 (not in the paper)",
-    title="a transition table, and all weights, learned from accept bits",
+    title="a transition table, or all weights, learned from which words a machine accepts",
     config=Learn(),
     presets={
         "quick": Learn(

@@ -232,7 +232,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="sharpened tail",
-            note="The sharpened bound is half of Proposition 2.3's bound at level delta^2/2.",
+            note="The sharpened bound on the risk is half of Proposition 2.3's bound, with "
+            "delta^2/2 in place of delta.",
         ),
         Form(
             name="sharpened",

@@ -2,7 +2,7 @@
 
 The paper fine-tunes `roberta-base` on SST-2 (AdamW, 5e-6, 5 epochs, batches of 32) "with varying
 number of heads". The paper does not state the numbers of heads, or how the authors varied them. An
-arm is one way to vary the heads. A result records the arm:
+arm is one way to vary the number of heads. A result records the arm:
 
 - `split`: training from scratch; the H heads divide the width, with d / H columns for each head;
 - `fixed`: training from scratch; the H heads have a fixed width, and their sum is divided by

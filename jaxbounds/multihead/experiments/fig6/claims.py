@@ -81,7 +81,7 @@ def judge(
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether more heads "speed up the optimization and generalization".
 
-    Each arm (way to make heads) has three claims.
+    Each arm (way to vary the number of heads) has three claims.
     """
     found: list[Finding] = []
     if dataset.sizes["H"] < 2:

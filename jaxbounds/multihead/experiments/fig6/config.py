@@ -19,8 +19,8 @@ class Figure6:
     The paper states only the optimiser AdamW, the step size, the epochs and the batch size.
 
     Attributes:
-        arms: the ways to make H heads: "split", "fixed", "recut", "prune" (the package `fig6`
-            explains each).
+        arms: the ways to vary the number of heads: "split", "fixed", "recut", "prune" (the package
+            `fig6` explains them).
         heads: the numbers of heads H, increasing.
         trials: the number of runs; each run has other data, another order of the data and other
             first weights.
@@ -77,7 +77,7 @@ class Figure6:
     def __post_init__(self) -> None:
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise Refused(
-                f"arms={self.arms}, expected one or more ways to make heads from"
+                f"arms={self.arms}, expected one or more ways to vary the number of heads from"
                 f" {', '.join(sorted(_ARMS))}, each at most once. Try a shorter list"
             )
         refuse_unless_increasing(self, "heads")
@@ -106,8 +106,9 @@ class Figure6:
         scratch = [arm for arm in self.arms if arm not in PRETRAINED]
         if self.weights and scratch:
             raise Refused(
-                f"weights={self.weights} was given, but arm={scratch[0]} (a way to make heads) "
-                f"starts from random weights. Try without --weights, or without arm={scratch[0]}"
+                f"weights={self.weights} was given, but arm={scratch[0]} (a way to vary the number "
+                f"of heads) starts from random weights. Try without --weights, or without "
+                f"arm={scratch[0]}"
             )
 
 

@@ -109,7 +109,7 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
     """Read or draw the sentences of every trial, and encode them as token ids.
 
     A trial's data, order and first weights do not depend on the number of heads H or on the arm
-    (way to make heads).
+    (way to vary the number of heads).
 
     Raises:
         Refused: if the source is a file and no file is given, or the file holds too few sentences.

@@ -21,7 +21,7 @@ RULES = {"bag_of_words": "bag of words", "lexicon": "lexicon"}
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw means over trials, with standard errors as bands; each arm has its own row.
 
-    An arm is one way to make H attention heads.
+    An arm is one way to vary the number of heads.
     """
     import matplotlib.pyplot as plt
 

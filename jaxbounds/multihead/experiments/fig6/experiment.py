@@ -1,4 +1,4 @@
-"""The run of Figure 6 over every arm (way to make heads), head count and trial."""
+"""The run of Figure 6 over every arm (way to vary the number of heads), head count and trial."""
 
 from dataclasses import replace
 
@@ -36,10 +36,10 @@ def run(
 
     Returns:
         A data set with `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy`. The axes of
-        these variables are (panel, H, trial, step), where a panel is an arm (a way to make H
-        heads). The training losses and accuracies are averages over a subset of the training
-        sentences, as large as the test set. For each trial, the result also contains the test
-        accuracies of simple rules that need no network.
+        these variables are (panel, H, trial, step), where a panel is an arm (a way to vary the
+        number of heads). The training losses and accuracies are averages over a subset of the
+        training sentences, as large as the test set. For each trial, the result also contains the
+        test accuracies of simple rules that need no network.
 
     Raises:
         Refused: if data or weights are missing, damaged or do not match the settings, or if
@@ -48,9 +48,9 @@ def run(
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:
         raise Refused(
-            f"arm={missing[0]} (a way to make heads) starts from pretrained weights, but no "
-            f"weights are given. Try --weights FOLDER, with config.json, model.safetensors and"
-            " tokenizer.json of roberta-base"
+            f"arm={missing[0]} (a way to vary the number of heads) starts from pretrained weights, "
+            f"but no weights are given. Try --weights FOLDER, with config.json, model.safetensors "
+            f"and tokenizer.json of roberta-base"
         )
     data = prepare(config, key)
     _refuse_what_cannot_run(config, data)

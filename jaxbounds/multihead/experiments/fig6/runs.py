@@ -1,4 +1,4 @@
-"""The training of Figure 6's networks, for each arm (way to make heads) and number of heads."""
+"""The training of Figure 6's networks, for each arm (way to vary H) and each number H of heads."""
 
 import hashlib
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> RobertaShape:
-    """Return the network of an arm (a way to make heads) at one head count.
+    """Return the network of an arm (a way to vary the number of heads) at one head count.
 
     Raises:
         Refused: if the arm has no network with this number of heads.
@@ -110,7 +110,7 @@ def train_arm(
     folder: Place | None,
     resume: bool,
 ) -> Swept:
-    """Train all trials of one arm (a way to make heads) at one head count.
+    """Train all trials of one arm (a way to vary the number of heads) at one head count.
 
     A stored run in `folder` continues only with the same `key`. If `resume` is False, the run
     clears the folder first.

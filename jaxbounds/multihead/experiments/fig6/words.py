@@ -72,7 +72,7 @@ def _duration(seconds: float) -> str:
 def about(
     config: Figure6, data: Prepared, shapes: Mapping[str, RobertaShape], n: int, words: str, /
 ) -> dict[str, Any]:
-    """Return the attributes of a result: arms (ways to make heads), confounders, settings, text."""
+    """Return the attributes of a result: arms (ways to vary H), confounders, settings, text."""
     pretrained = _stored_heads(config)
     fill = {"width": config.head_width, "heads": pretrained}
     arms = {arm: ARMS[arm].format(**fill) for arm in config.arms}

@@ -421,7 +421,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the exact sum of products; None if a product has inexact factors but no zero."""
+    """Return the exact sum of products; None if a product has an inexact factor and no factor 0."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO
