@@ -152,8 +152,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     """Return whether rounding explains why lhs / rhs exceeds one.
 
     Tiny sides may differ by the rounding of the entries. A larger excess of lhs / rhs over one must
-    fall to a quarter if the last digits of the instance's entries change, or if `Statement.project`
-    moves the instance into its set.
+    fall to a quarter at a neighbour of the instance. The neighbours differ in the last digits of
+    the entries, or `Statement.project` moves the instance there.
     """
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding

@@ -71,8 +71,8 @@ def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
     bad = ~(jnp.isfinite(z) & jnp.isfinite(y))
     if bool(jnp.any(bad)):
         raise Refused(
-            f"z or y holds NaN or infinity at {int(jnp.sum(bad))} of {z.shape[0]} points, expected "
-            f"finite numbers. Try to remove these points"
+            f"z or y holds NaN or infinity: bad points={int(jnp.sum(bad))} of {z.shape[0]}, "
+            f"expected finite numbers. Try to remove these points"
         )
     gap = float(jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf))
     largest = float(jnp.max(jnp.abs(z)))
