@@ -1,10 +1,10 @@
 """A machine's transitions learned from accept bits, inside the compiled network.
 
-Training changes only the layer of Lemma C.1 that holds the transition table. There the next state
-of each pair (state, symbol) becomes the softmax of learned logits. If the machine's writes and
-moves do not depend on its state, and the network has no corrections, it computes the acceptance
-probability of a probabilistic automaton. A correction would round these probabilities and have zero
-gradient.
+An accept bit tells whether the machine accepts a word. Training changes only the layer of Lemma C.1
+that holds the transition table. There the next state of each pair (state, symbol) becomes the
+softmax of learned logits. If the machine's writes and moves do not depend on its state, and the
+network has no corrections, it computes the acceptance probability of a probabilistic automaton. A
+correction would round these probabilities and have zero gradient.
 """
 
 from collections.abc import Sequence

@@ -350,7 +350,7 @@ def select(
         hint = " (a function gets the path of a leaf)" if callable(asked) else ""
         raise Refused(
             f"no parameter matches {option}={said(asked)}{hint}; {nearest(asked, real)}. Try one "
-            "of these paths"
+            "of the listed paths"
         )
     counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
     if len(counts) > 1:
