@@ -39,7 +39,7 @@ LARGE = 2**22
 search try larger instances."""
 
 
-def _sides(bench: Bench, size: Size, batch: Instance) -> tuple[ClosedJaxpr, bool]:
+def sides_of(bench: Bench, size: Size, batch: Instance) -> tuple[ClosedJaxpr, bool]:
     """Return the traced program of both sides, and whether NumPy can run it on the batch."""
     try:
         traced = traced_reading(bench, size, batch)
@@ -77,7 +77,7 @@ def _near(bench: Bench, pool: Pool, index: int, rng: np.random.Generator) -> Ite
     floats = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     if not floats or sum(leaf.nbytes for leaf in leaves) > LARGE:
         return
-    program, runs = _sides(bench, size, batch)
+    program, runs = sides_of(bench, size, batch)
     numbers = [float(x) for x in size.values() if isinstance(x, int | float)]
     found = jumps(program, numbers)
     for moved in _with_constants(leaves, floats, found.constants, rng):
@@ -159,7 +159,8 @@ def _with_equal_operands(
     The secant steps change one entry of each instance, which `back` projects onto the sets.
     """
     rows, order = np.arange(len(leaves[0])), rng.integers(2**31, size=len(leaves[0]))
-    moved = [_readable(x, slice(None)) if i in floats else x for i, x in enumerate(leaves)]
+    half = slice(None, None, 2)
+    moved = [_readable(x, half) if i in floats else x for i, x in enumerate(leaves)]
     which = np.array(floats)[(rows // len(pairs)) % len(floats)]
 
     def entry(values: np.ndarray | None = None) -> np.ndarray:
@@ -173,7 +174,13 @@ def _with_equal_operands(
                 moved[i] = flat.reshape(leaves[i].shape)
         return found
 
-    before, x = entry(), entry() + 0.5
+    moved = [np.array(x) for x in jax.tree.leaves(back(moved))]
+    before, other = entry(), rng.permutation(len(rows))
+    x = before.copy()
+    for i in floats:
+        own = np.flatnonzero(which == i)
+        flat = leaves[i].reshape(len(rows), -1)
+        x[own] = flat[other[own], (order // 7)[own] % flat.shape[1]]
     try:
         gap = _gaps(program, pairs, order, back)
         old = gap(moved)
@@ -202,11 +209,14 @@ def _gaps(
     """Return a function from a batch to the difference of one pair of operands of each instance."""
     moving = [x for pair in pairs for x in pair if not is_table(x)]
     run, rows = interpreted(with_outputs(program, moving)), len(order)
+    whole: dict[int, np.ndarray] = {}  # the whole numbers near the first operands of floor, ...
 
     def gap(leaves: list[np.ndarray]) -> np.ndarray:
         values, found = iter(run(*jax.tree.leaves(back(leaves)))), np.full(rows, np.nan)
         for k, pair in enumerate(pairs):
             left, right = (np.asarray(x) if is_table(x) else next(values) for x in pair)
+            if is_table(pair[1]) and np.isnan(right).any():
+                right = whole.setdefault(k, np.round(left))
             wide = np.asarray(left - right, float)
             own = np.arange(k, rows, len(pairs))
             if wide.shape[:1] == (rows,):

@@ -188,8 +188,8 @@ def _equal(statement: Statement, m: Measured) -> Decision:
     ways = _tolerance(statement, 2 * float(np.max(m.high))), smaller
     reason = (
         f"the relative difference {worst:.1g} of the sides exceeds the tolerance "
-        f"{statement.tolerance:.0e}, but is too small to refute the claim. If rounding causes the "
-        f"difference, try {', or '.join(filter(None, ways))}"
+        f"{statement.tolerance:.0e}, but may be rounding. If rounding causes the difference, try "
+        f"{', or '.join(filter(None, ways))}"
     )
     return Decision("inconclusive", worst, reason)
 

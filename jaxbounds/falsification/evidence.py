@@ -112,7 +112,7 @@ def evidence(
         return "approached"
     reached = near and statement.is_bound and decision.ratio >= 1 - CLOSE
     reached = reached and is_one(statement, column)
-    known = sharp or bool(statement.forms[index].equality)
+    known = (sharp or bool(statement.forms[index].equality)) and not statement.strict
     if known and reached and _by_many(searched, index, column):
         return "attained"
     if statement.enumerates:

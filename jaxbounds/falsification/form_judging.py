@@ -27,7 +27,7 @@ from jaxbounds.falsification.second_opinion import JUMPS, Asked, no_referee
 from jaxbounds.falsification.small_sides import are_rounding, vanishing
 from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
-from jaxbounds.falsification.unreached import unreached
+from jaxbounds.falsification.unreached import COMES, unreached
 
 STORED = 1e-6
 """Relative difference up to which a counterexample's measured and recorded ratios agree. A larger
@@ -194,7 +194,9 @@ class FormJudge:
     def _unreached(self, decision: Decision) -> str:
         known = self.bench, self.pool, self.column, self.index, self.form, self.referee
         said = unreached(*known)
-        return decision.reason if said and self.along else said
+        said = decision.reason if said and self.along else said
+        self.along = said if said == COMES else self.along
+        return said
 
     def _guarded(self, decision: Decision) -> Decision:
         """Replace `holds` and `consistent` by `inconclusive` if there is a reason to doubt."""

@@ -31,6 +31,8 @@ reads longer tables."""
 _RANK = dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "sign", "abs"), 0)
 _RANK |= dict.fromkeys(("floor", "ceil", "round", "sub", "add", "select_n"), 1)
 """The importance of the constants of a primitive; 0 for comparisons, 2 for primitives not named."""
+WHOLE = ("floor", "ceil", "round")
+"""The primitives that jump at whole numbers, or between whole numbers."""
 _UNCHANGED = ("convert_element_type", "broadcast_in_dim", "reshape", "squeeze", "copy")
 
 Pair = tuple[Any, Any]
@@ -57,14 +59,16 @@ def jumps(closed: ClosedJaxpr, numbers: Any, /) -> Jumps:
     ranks: dict[float, int] = {}
     pairs: dict[Any, Pair] = {}
     known = dict(zip(closed.jaxpr.constvars, closed.consts))
-    for rank, atoms in [*_uses(without_dead_code(closed.jaxpr), known, True), (3, list(numbers))]:
+    uses = [*_uses(without_dead_code(closed.jaxpr), known, True), ("", list(numbers))]
+    for name, atoms in uses:
+        rank = _RANK.get(name, 2) if name else 3
         held = [x for x in atoms if is_table(x)]
         for value in np.abs(
             np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in held)])
         ):
             if value == 0 or LEAST <= value <= MOST:
                 ranks[float(value)] = min(rank, ranks.get(float(value), rank))
-        for pair in _pairs(atoms) if rank == 0 else ():
+        for pair in _pairs(atoms, name) if rank == 0 or name in WHOLE else ():
             pairs.setdefault(tuple(id(x) if not is_table(x) else str(x) for x in pair), pair)
     return Jumps(sorted(ranks, key=ranks.__getitem__)[:CONSTANTS], list(pairs.values())[:PAIRS])
 
@@ -76,8 +80,15 @@ def is_table(x: Any, /) -> bool:
     return plain and is_floating(kind) and np.size(x) <= TABLE
 
 
-def _pairs(atoms: list[Any]) -> Iterator[Pair]:
-    """Yield the operands of a comparison, if at least one of them depends on the instance."""
+def _pairs(atoms: list[Any], name: str) -> Iterator[Pair]:
+    """Yield the operands of a jump, if at least one of them depends on the instance.
+
+    The second operand of `floor`, `ceil` and `round` is NaN, which stands for a whole number.
+    """
+    if name in WHOLE:
+        if hasattr(atoms[0], "aval") and not isinstance(atoms[0], jax.Array):
+            yield atoms[0], np.array(np.nan)
+        return
     if len(atoms) == 1:
         atoms = [*atoms, np.zeros(())]
     if len(atoms) == 3:  # the operands of `clamp` are the least value, the number, the largest
@@ -91,8 +102,8 @@ def _pairs(atoms: list[Any]) -> Iterator[Pair]:
 
 def _uses(
     program: Jaxpr, known: dict[Any, Any], outermost: bool
-) -> Iterator[tuple[int, list[Any]]]:
-    """Yield the rank of each equation, and its operands as variables of the outermost program.
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield each equation's primitive, and its operands as variables of the outermost program.
 
     An operand is a NumPy array if it is constant, and None if the outermost program has no variable
     for it.
@@ -107,4 +118,4 @@ def _uses(
         if name in _UNCHANGED and is_table(atoms[0]) and np.size(atoms[0]) == 1:
             known[eqn.outvars[0]] = np.asarray(atoms[0]).reshape(())
         elif not inside:
-            yield _RANK.get(name, 2), atoms
+            yield name, atoms

@@ -6,7 +6,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 
-from jaxbounds.claims.sets import Over
+from jaxbounds.claims.sets import Box, Integers, Over
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
@@ -53,6 +53,8 @@ def hidden_violation(
     amount = np.where(m.counted, m.value - (1.0 if statement.is_bound else 0.0), -np.inf)
     amount = np.where(np.isfinite(amount) & (amount > np.nan_to_num(m.error)), amount, -np.inf)
     rows = [row for row in np.argsort(-amount, kind="stable")[:ASKED] if amount[row] > TOLERATED]
+    if reason := _only_in_floats(statement, pool, column, form, referee):
+        return reason
     strict = replace(statement, tolerance=TOLERATED / 1e4, judges=()) if rows else statement
     for row in rows:
         instance = pool.instance(int(row))
@@ -64,6 +66,29 @@ def hidden_violation(
                 f"the worst instance violates the form by {amount[row]:.1g}, which is less than "
                 f"tolerance={statement.tolerance:g}, and ball arithmetic confirms the violation. "
                 f"Try {cure}"
+            )
+    return ""
+
+
+def _only_in_floats(
+    statement: Statement, pool: Pool, column: Column, form: Form, referee: Asked
+) -> str:
+    """Return a reason if an identity is true in floats only, by saturation or underflow.
+
+    An example is exp(-x) = 0 for x in [800, 900]: all floats of both sides are equal. The function
+    concerns claims about floats and integers in boxes, because floats hold these points exactly.
+    """
+    m, rows = column.measured, np.flatnonzero(column.measured.counted)
+    boxes = all(isinstance(one, Box | Integers) for one in (statement.over or {}).values())
+    if statement.relation != "=" or not (statement.over and boxes) or np.any(m.value[rows] != 0):
+        return ""
+    bounds = [replace(statement, kind="inequality", relation=r, judges=()) for r in ("<=", ">=")]
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, 2 * ASKED).astype(int))]:
+        at = pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
+        if any(referee(bound, form, *at).strict for bound in bounds):
+            return (
+                f"floats find equal sides at {in_words(at[0])}, and ball arithmetic finds a "
+                "difference below rounding. Try an inequality that bounds the difference"
             )
     return ""
 
@@ -114,7 +139,8 @@ def strictly(
         reason = decision.reason
     if not zero and (words := unreached()):
         return Decision("holds", decision.ratio, words)
-    words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
+    cure = "Try the relation '<=' or '>=', or hypotheses that keep the sides apart"
+    words = f"the inequality is strict, but {reason}. {cure}"
     return Decision("inconclusive", decision.ratio, words)
 
 

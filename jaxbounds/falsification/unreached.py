@@ -10,18 +10,26 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Instance, Size
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
 from jaxbounds.falsification.cancellation import largest_entry
-from jaxbounds.falsification.examples import SOURCE
+from jaxbounds.falsification.compared import sides_of
+from jaxbounds.falsification.discrete import all_points
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked
+from jaxbounds.falsification.summands import has_jumps
+from jaxbounds.ground.jax_internals import without_dead_code
 
+COMES = "the ratio comes to one only at infinity, at zero, or at excluded points"
+"""The reason if the ratio of the sides comes to one along a sequence of instances."""
 NEAR, TIMES = 1e-9, 10
 """The distance of lhs/rhs from one up to which an instance must have an explanation, and the factor
 by which this distance may exceed the least distance. Larger values leave more claims undecided."""
+LAST = 2.0**-50
+"""The sides count as equal at an excluded point up to this relative difference, which is rounding.
+A larger value counts more excluded points."""
 MOST, LOOKED, ASKED = 512, 12, 4
 """Among at most MOST instances with close sides, the search examines the LOOKED instances with the
 smallest entries and LOOKED others, and ball arithmetic decides ASKED of them. Larger numbers take
@@ -35,12 +43,8 @@ BESIDE = 0.05
 WAY = (0.25, 0.5, 0.75)
 """On the way to an excluded point, lhs/rhs must be within FALLS of one at these parts of the way.
 More parts leave more claims undecided."""
-LARGE = 3.0
-"""An array may tend to infinity if its largest entry exceeds the random draws' median by this
-factor. A larger factor leaves more claims undecided."""
-OUT, BACK = (1.05, 1.2, 1.5, 2.0, 4.0, 16.0, 256.0), 8
-"""Factors that move an array towards infinity, and the number of steps back to the usual size. More
-factors leave more claims undecided."""
+OUT, BACK = (1.05, 1.2, 1.5, 2.0, 4.0, 16.0, 256.0), tuple(0.5**k for k in (1, 2, 4, 8, 16, 32, 64))
+"""Factors that move an array to a limit, and back. More factors leave more claims undecided."""
 TINY = 1e-3
 """Rounding may move lhs/rhs by this share of NEAR. A larger share counts more arrays as tending to
 infinity."""
@@ -78,18 +82,39 @@ def unreached(
         return ""
     if not any(one.strict for one in said):
         return ""
-    usual = _usual(pool, column)
-    if least > NEAR and _is_largest(bench, *at(rows[0]), index, least):
+    if _is_finite(statement):
+        asked = rows if len(rows) <= MOST else rows[:0]
+        every = all(referee(statement, form, *at(row)).strict for row in asked)
+        return (
+            f"the sides differ at the {len(asked)} closest points" if len(asked) and every else ""
+        )
+    if (
+        least > NEAR
+        and not _jumps(bench, *at(rows[0]))
+        and _is_largest(bench, *at(rows[0]), index, least)
+    ):
         return f"the largest lhs/rhs found is 1 - {least:.1g}, and it falls at all neighbours"
     for row in chosen:
         instance, size = at(row)
-        typical = usual[int(column.sizes[row])]
         if not (
-            _leaves_for_infinity(bench, instance, size, index, typical)
+            _leaves_for_a_limit(bench, instance, size, index)
             or _is_beside_an_excluded_point(bench, instance, size, index)
         ):
             return ""
-    return "the ratio comes to one only at infinity or at points that the hypotheses exclude"
+    return COMES
+
+
+def _is_finite(statement: Statement) -> bool:
+    """Return whether the engine measured all points of the claim's sets, at each size."""
+    sets = [all_points(statement, size) for size in map(Size, statement.sizes)]
+    return all(one is not None and one.every(size) is not None
+               for one, size in zip(sets, map(Size, statement.sizes), strict=True))  # fmt: skip
+
+
+def _jumps(bench: Bench, instance: Instance, size: Size) -> bool:
+    """Return whether the program of the sides jumps, or is too long for a test of its jumps."""
+    program, runs = sides_of(bench, size, take(batch_of(instance), [0] * bench.batch))
+    return not runs or has_jumps(program.replace(jaxpr=without_dead_code(program.jaxpr)))
 
 
 def _spread(rows: np.ndarray, count: int) -> np.ndarray:
@@ -98,21 +123,6 @@ def _spread(rows: np.ndarray, count: int) -> np.ndarray:
 
 def _largest(leaf: Any) -> float:
     return float(np.max(np.abs(leaf), initial=0.0))
-
-
-def _usual(pool: Pool, column: Column) -> dict[int, list[float]]:
-    """Return, for each size, the median of each leaf's largest entry over the random draws."""
-    sums: dict[int, list[list[float]]] = {}
-    for batch, source, size in zip(pool.instances, pool.sources, pool.sizes, strict=True):
-        if source not in ("search", SOURCE):
-            leaves = [
-                np.abs(np.asarray(x, float)).reshape(len(x), -1) for x in jax.tree.leaves(batch)
-            ]
-            largest = [np.max(x, axis=1, initial=0.0).tolist() for x in leaves]
-            known = sums.setdefault(size, [[] for _ in largest])
-            for own, new in zip(known, largest, strict=True):
-                own += new
-    return {size: [float(np.median(x)) for x in each] for size, each in sums.items()}
 
 
 def _changed(instance: Instance, new: dict[int, np.ndarray]) -> Instance:
@@ -124,20 +134,30 @@ def _measured(bench: Bench, many: list[Instance], size: Size, index: int) -> Mea
     return bench(concatenate(list(map(batch_of, many))), size).column(index)
 
 
-def _leaves_for_infinity(
-    bench: Bench, instance: Instance, size: Size, index: int, usual: list[float]
-) -> bool:
-    """Return whether the sides only come closer as the large arrays move away from zero."""
+def _leaves_for_a_limit(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
+    """Return whether the sides only come closer as arrays go to infinity, or to zero."""
     leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
-    far = [i for i, x in enumerate(leaves) if is_float(x) and _largest(x) > LARGE * usual[i] > 0]
-    if not far:
-        return False
-    deepest = max(_largest(leaves[i]) / (usual[i] or 1.0) for i in far) * 4
-    factors = (1.0, *OUT, *np.geomspace(0.5, 1 / deepest, BACK))
-    moved = [_changed(instance, {i: leaves[i] * factor for i in far}) for factor in factors]
+    floats = [i for i, x in enumerate(leaves) if is_float(x) and np.any(x)]
+    groups = [[i] for i in floats] + [floats] * (len(floats) > 1)
+    return any(
+        _comes_closer(bench, instance, size, index, group, power)
+        for group in groups
+        for power in (1, -1)
+    )
+
+
+def _comes_closer(
+    bench: Bench, instance: Instance, size: Size, index: int, group: list[int], power: int
+) -> bool:
+    """Return whether the sides come closer if some arrays grow (power 1), or shrink (-1)."""
+    leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
+    factors = np.array([1.0, *OUT, *BACK]) ** power
+    with np.errstate(all="ignore"):
+        moved = [_changed(instance, {i: leaves[i] * f for i in group}) for f in factors]
     there = projected(bench, size)(concatenate(list(map(batch_of, moved))))
-    for i, leaf in enumerate(jax.tree.leaves(there)):
-        if i in far and _largest(leaf[len(OUT)]) < OUT[-1] / 2 * _largest(leaves[i]):
+    for i in group:  # a set may stop an array
+        last, wanted = _largest(jax.tree.leaves(there)[i][len(OUT)]), _largest(leaves[i])
+        if not 0.5 <= last / (wanted * factors[len(OUT)] or 1.0) <= 2:
             return False
     m = bench(there, size).column(index)
     gap = np.where(m.counted, 1 - m.value, np.nan)
@@ -157,7 +177,7 @@ def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, i
     m = _measured(bench, [instance, *many], size, index)
     with np.errstate(invalid="ignore"):
         gap = np.abs(m.lhs - m.rhs)
-        equal = gap <= NEAR * np.maximum(np.abs(m.lhs), np.abs(m.rhs))
+        equal = gap <= LAST * np.maximum(np.abs(m.lhs), np.abs(m.rhs))
     for at in np.flatnonzero((~m.met & equal)[1:]):
         way = [jax.tree.map(lambda x, y, f=f: x + f * (y - x), instance, many[at]) for f in WAY]
         between = _measured(bench, way, size, index)

@@ -121,6 +121,9 @@ def attention_expectation(
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     The value can be negative or NaN if the minimiser delta is not in (0, B_x) (erratum E5).
+
+    Earlier versions of the library gave this name to
+    `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -133,6 +136,9 @@ def theorem_4_1(
 
     The argument `product` is B = B_w B_Wc L_sigma B_Wv. The constant that the paper's O(.) hides is
     1 here. The value may be negative (erratum E5).
+
+    Earlier versions of the library gave this name to
+    `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -166,6 +172,9 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """Compute Corollary 4.1.1's printed alpha, B_QK sqrt(2 ln(2 d^2 + 1)).
 
     The printed alpha is too small by the factor sqrt 2 (erratum E7).
+
+    Earlier versions of the library gave this name to
+    `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
