@@ -14,6 +14,7 @@ import numpy as np
 from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, length, take
 from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.discrete import leaves_of
 from jaxbounds.falsification.evaluation import read
 from jaxbounds.falsification.jumps import Pair, is_table, jumps
 from jaxbounds.falsification.move_search import projected
@@ -74,7 +75,8 @@ def _near(bench: Bench, pool: Pool, index: int, rng: np.random.Generator) -> Ite
     size, (drawn, _) = Size(bench.statement.sizes[index]), pool.of_size(index)
     batch = take(drawn, rng.integers(length(drawn), size=bench.batch))
     leaves, structure = jax.tree.flatten(batch)
-    floats = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
+    sets = leaves_of(bench.statement.over or {}, batch)  # no set says which others are allowed
+    floats = [i for i, leaf in enumerate(leaves) if i in sets and is_float(leaf) and leaf[0].size]
     if not floats or sum(leaf.nbytes for leaf in leaves) > LARGE:
         return
     program, runs = sides_of(bench, size, batch)

@@ -24,6 +24,7 @@ from jaxbounds.falsification.second_opinion import (
     by_a_jump,
     clears_at_the_set,
     is_coarse,
+    is_rounding,
     stands,
 )
 
@@ -100,8 +101,8 @@ def looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If ball arithmetic confirms only a smaller violation, the larger violations are no evidence. A
-    few violations are no evidence if ball arithmetic finds each claim true at projected instances.
+    If ball arithmetic confirms only a smaller violation, the larger violations are no evidence. No
+    violation is evidence if rounding explains all, and ball arithmetic finds no violation at many.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -129,13 +130,29 @@ def looked_again(
             column = column._replace(measured=measured._replace(counted=counted))
             return decide(statement, form, column), column
     rows = np.flatnonzero(violating > 0)
-    if not coarse and not statement.strict and 0 < len(rows) <= FAR:
-        at = lambda row: (form, *_at_row(bench, pool, column, int(row))[:2])
-        if all(clears_at_the_set(statement, *at(row), referee) for row in rows):
-            counted = column.measured.counted & ~(violating > 0)
-            column = column._replace(measured=column.measured._replace(counted=counted))
-            return decide(statement, form, column), column
+    if not (coarse or statement.strict) and _are_only_rounding(
+        bench, pool, column, form, rows, referee
+    ):
+        counted = column.measured.counted & ~(violating > 0)
+        column = column._replace(measured=column.measured._replace(counted=counted))
+        return decide(statement, form, column), column
     return Decision("inconclusive", decision.ratio, doubt), column
+
+
+def _are_only_rounding(
+    bench: Bench, pool: Pool, column: Column, form: Form, rows: np.ndarray, referee: Asked
+) -> bool:
+    """Return whether rounding explains all violations, and ball arithmetic confirms it for many."""
+    index = [f.name for f in bench.statement.forms].index(form.name)
+    asked = rows[np.unique(np.linspace(0, len(rows) - 1, FAR).astype(int))] if len(rows) else rows
+    for row in asked:
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        given = bench.statement, form, instance, size, referee
+        if not (referee(*given[:-1]).clears or clears_at_the_set(*given)):
+            return False
+    left = np.setdiff1d(rows, asked)
+    small = lambda row: is_rounding(bench, index, *_at_row(bench, pool, column, int(row)))
+    return 0 < len(rows) <= ALL and all(map(small, left))
 
 
 def _smaller(violating: Reals) -> list[int]:

@@ -31,9 +31,12 @@ def in_words(instance: Instance, /) -> str:
 
 
 def _digits(number: Any) -> str:
-    """Return a number in the fewest of three to six digits that give it exactly, else in three."""
-    texts = [f"{float(number):.{places}g}" for places in range(3, 7)]
-    return next((text for text in texts if type(number)(float(text)) == number), texts[0])
+    """Return a number in three digits, or in more digits where three look like an exact number."""
+    texts = [f"{float(number):.{places}g}" for places in range(3, 18)]
+    exact = next((text for text in texts[:4] if type(number)(float(text)) == number), "")
+    short = len(texts[0].strip("-0.").replace(".", "")) < 3  # such as 1, 0.5 and 2e+03
+    longer = (text for text in texts if float(text) != float(texts[0]))
+    return exact or (next(longer, texts[0]) if short else texts[0])
 
 
 def _is_rounded(leaf: np.ndarray) -> bool:

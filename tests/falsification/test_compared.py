@@ -49,6 +49,10 @@ FALSE = {
         {"x": jb.Simplex(3)},
     ),
     "strict": (lambda x: jnp.abs(x - 0.3), ">", 0.0, LINE),
+    "whole numbers": (lambda x: jnp.floor(128 * x), "<", lambda x: 128 * x,
+                      {"x": jb.Box(0.501, 0.514)}),
+    "opposite floors": (lambda x: jnp.floor(128 * x) + jnp.floor(-128 * x), "=", -1.0,
+                        {"x": jb.Box(0.501, 0.514)}),
 }  # fmt: skip
 TRUE = {
     "the same step": (

@@ -132,6 +132,34 @@ def test_a_strict_claim_with_a_tie_inside_its_set_never_holds(tie, status):
     assert rows[0].status == status, rows[0].reason
 
 
+ENTRY, SMALL = {"y": jb.Reals(())}, {"x": jb.Box(-200, -100)}
+SATURATED = {
+    "a large witness": (lambda y: jnp.tanh(y), ">=", 1.0, {}, {"there_is": ENTRY, "witness": 1e4}),
+    "an end": (lambda y: jnp.tanh(y), "=", lambda x: x, {"x": jb.Box(-1, 1)}, {"there_is": ENTRY}),
+    "whole numbers": (lambda k: 1 + 0.5 * 0.8**k, "<=", 1.0, {},
+                      {"there_is": {"k": jb.Integers(0, 10**7)}}),
+    "small factors": (lambda x, t: 5 + t * jnp.log1p(jnp.exp(x / t)), "<=", 5.0, SMALL,
+                      {"there_is": {"t": jb.Box(1e-3, 1)}}),
+    "underflow": (lambda x: jnp.exp(-x), "=", 0.0, {"x": jb.Box(800, 900)}, {"false": [1.0]}),
+    "a flat end": (lambda x: jnp.tanh(x), "=", 1.0, {"x": jb.Box(30, 50)}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SATURATED)
+def test_equal_floats_of_different_numbers_do_not_hold(name):
+    *sides, over, more = SATURATED[name]
+    row, *_ = _judged(*sides, over, **more)
+    assert row.status == "inconclusive", row.reason
+
+
+@pytest.mark.parametrize("shift, status", [(0, "holds"), (22, "fails")])
+def test_a_strict_claim_on_a_finite_set_is_decided_at_its_points(shift, status):
+    """The cosine of 355 is 1 - 1e-9 / 2, and the cosine of 0 is 1."""
+    over = {"n": jb.Integers(1, 400)}
+    (row,) = _judged(lambda n: jnp.cos(jnp.asarray(n - shift, float)), "<", 1.0, over)
+    assert row.status == status, row.reason
+
+
 @pytest.mark.parametrize("below, status", [(1.0, "inconclusive"), (0.999, "holds")])
 def test_floats_that_saturate_are_no_promised_entry(below, status):
     """In floats tanh(y) is one from y = 20 on."""

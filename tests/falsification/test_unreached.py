@@ -39,6 +39,10 @@ FALSE = {
         lambda x: 1 - (x - 3) ** 2 * (x - math.pi) ** 2, 1.0, {"x": jb.Box(0, 5, ())},
         lambda x: {"x != 3": x != 3},
     ),
+    "beside an excluded point": (
+        lambda x: 2 * (1 + 2.0**-16) * x, lambda x: x**2 + (1 + 2.0**-16) ** 2, X,
+        lambda x: {"x != 1": x != 1},
+    ),
     "again and again": (lambda x: 1 - jnp.sin(x) ** 2 / (1 + x), 1.0, HALF, None),
     "far away": (lambda x: x * (2000 * math.pi - x), (1000 * math.pi) ** 2, X, None),
     "at a closed end": (
