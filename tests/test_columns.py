@@ -96,7 +96,7 @@ def test_each_column_shows_its_field():
 
 
 def test_each_row_of_the_page_has_as_many_cells_as_there_are_heads(folder):
-    jb.verify(str(folder / "columned.py"), out=folder / "out", jobs=1)
+    found = jb.verify(str(folder / "columned.py"), out=folder / "out", jobs=1)
     page = (folder / "out" / "report.html").read_text()
     table = page.split('id="verdicts"')[1]
     heads = re.findall(r"<th[ >]", table.split("</thead>")[0])
@@ -115,6 +115,8 @@ def test_each_row_of_the_page_has_as_many_cells_as_there_are_heads(folder):
     for name in sorted_by:
         texts = [re.search(rf'data-{name}="(.*?)"', row)[1] for row in rows]
         assert all(float(text) >= 0 for text in texts), "the page sorts these as numbers"
+        (column,) = (column for column in COLUMNS if column.sort == name)
+        assert texts == [column.text(verdict) for verdict in found]
 
 
 def test_the_page_sorts_by_each_key_that_a_column_names():
@@ -124,6 +126,8 @@ def test_the_page_sorts_by_each_key_that_a_column_names():
     keys = re.search(r"const keys = \{\n(.*?)\n  \};", script, re.DOTALL)[1]
     assert {*re.findall(r"^ +(\w+):", keys, re.MULTILINE)} == {c.sort for c in COLUMNS} - {""}
     rows = (folder / "rows.py").read_text(encoding="utf8")
+    for name, field in re.findall(r"(\w+): .*dataset\.(\w+)", keys):
+        assert field == name, "the key reads another column"
     read = re.findall(r"dataset\.(\w+)", keys)
     assert read and [name for name in read if f"data_{name}=" not in rows] == []
 
@@ -224,3 +228,20 @@ def test_the_page_gives_each_column_its_width_and_its_side():
     assert wide == {word for name, word in words.items() if name not in WITHOUT_WIDTH}
     (right,) = re.findall(r"([^}]*)\{\s*text-align: right; font-variant-numeric", css)
     assert {one.css for one in COLUMNS if one.right} <= set(re.findall(r"\.([\w-]+)", right))
+
+
+def test_the_page_hides_a_narrow_column_with_its_head():
+    css = (Path(columns.__file__).parent / "page.css").read_text()
+    words = {one.name: one.name.rpartition(" ")[2] for one in COLUMNS}
+    for rule in re.findall(r"([^{}]*\.column-\w[^{}]*)\{", css):
+        for one in (one for one in COLUMNS if f".{one.css}," in rule):
+            assert f".column-{words[one.name]}" in rule, "the head lacks this style"
+    (narrow,) = re.findall(r"th:is\(:not\(:has\(button\)\), (.*)\)", css)
+    counts = {one.name for one in COLUMNS if one.css == "count" and one.sort}
+    assert {*narrow.split(", ")} == {f".column-{words[name]}" for name in counts}
+
+
+def test_the_least_screen_of_each_column_has_room_for_it():
+    for screen in {80} | {one.screen for one in COLUMNS if one.screen}:
+        shown = [one for one in COLUMNS if one.width is not None and one.screen <= screen]
+        assert sum(one.width or 9 for one in shown) + 3 * (len(shown) - 1) <= screen
