@@ -68,8 +68,9 @@ def test_each_primitive_of_the_table_has_a_rule():
 
 def test_each_option_of_a_sweep_is_in_its_page():
     page = (GUIDE / "sweeps.md").read_text()
-    for name in inspect.signature(jb.sweep).parameters:
-        assert re.search(rf"\b{name}\b", page), name
+    for name, parameter in inspect.signature(jb.sweep).parameters.items():
+        own = rf"`{name}`|\b{name}=" if parameter.kind is parameter.KEYWORD_ONLY else rf"\b{name}\b"
+        assert re.search(own, page), f"{name}: a word of the text is not the option"
 
 
 @pytest.mark.parametrize("engine", engines.KINDS.replace(" or ", ", ").split(", "))
