@@ -77,7 +77,8 @@ def test_each_option_of_a_sweep_is_in_its_page():
 def test_each_engine_is_opened_and_said(engine, tmp_path, monkeypatch):
     """An engine that `check` lets pass and `opened` does not know would be local processes."""
     name = engine.split(":")[0]
-    assert re.search(rf"\b{name}\b", (GUIDE / "engines.md").read_text()), "guide/engines.md"
+    named = rf"`{name}`|--engine {name}\b"
+    assert re.search(named, (GUIDE / "engines.md").read_text()), "guide/engines.md"
     assert f'"{engine}"' in inspect.getdoc(jb.verify), "Args of jb.verify"
     assert f'"{engine}"' in inspect.getdoc(engines.Engine), "docstring of Engine, for --engine"
     monkeypatch.setattr(engines, "_dask", lambda address, closing: ThreadPoolExecutor(1))
