@@ -1,5 +1,6 @@
 """One module touches JAX's inside, and parameters that nobody knows are refused, never an error."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -65,6 +66,20 @@ def test_no_version_of_jax_is_compared_as_a_text():
 ])  # fmt: skip
 def test_a_comparison_of_texts_is_seen(line, found):
     assert bool(COMPARED.search(line)) == found
+
+
+def _bound(body):
+    for node in body:
+        for name in (*getattr(node, "names", ()), *getattr(node, "targets", ()), node):
+            names = (getattr(name, key, None) for key in ("asname", "name", "id"))
+            yield from [one for one in names if one][:1]
+
+
+def test_both_branches_for_versions_of_jax_bind_the_same_names():
+    """The installed version runs only one of them."""
+    nodes = ast.parse((ROOT / PLACE).read_text(encoding="utf8")).body
+    both = [({*_bound(n.body)}, {*_bound(n.orelse)}) for n in nodes if isinstance(n, ast.If)]
+    assert both and [pair for pair in both if pair[0] != pair[1]] == []
 
 
 def test_one_module_reads_the_parameters_of_loops_and_calls():
