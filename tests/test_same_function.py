@@ -11,6 +11,7 @@ from jax import lax
 
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.programs.interpreted import _RULES, COVERED, NotInterpreted, interpreted
+from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 INTEGERS = sorted((t for t in COVERED if t.kind in "iu"), key=str)
@@ -196,6 +197,15 @@ def test_whole_arrays(name, kind):
         x = values(kind).reshape(2, 3)
         refused = _compare(function, x, names=[name])
         assert not (refused and values is _small), f"{name} of {kind}"
+
+
+@pytest.mark.parametrize("name", AXIS | SUMS)
+def test_a_row_of_the_table_is_exact_only_where_nothing_rounds(name):
+    function = (AXIS | SUMS)[name]
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    with float64_on_cpu():
+        narrow, wide = (np.asarray(function(jnp.asarray(v))) for v in (x, x.astype(np.float64)))
+    assert not is_exact(name) or np.array_equal(narrow, wide)
 
 
 @pytest.mark.parametrize("kind", [*INTEGERS, *BOOL, *FLOATS], ids=str)
