@@ -5,6 +5,7 @@ import inspect
 import pkgutil
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -98,6 +99,19 @@ def test_each_statement_has_values_on_record(paper):
 def test_each_kind_has_its_traits():
     assert sorted(TRAITS) == sorted(get_args(Kind)), "TRAITS of claims/statements/kinds.py"
     assert sorted((*BY_INSTANCE, *ON_AVERAGE)) == sorted(get_args(Kind))
+
+
+EQUALITIES = {"identity", "construction"}
+"""The kinds whose usual claim is that both sides are equal."""
+
+
+@pytest.mark.parametrize("kind, traits", TRAITS.items())
+def test_a_bound_on_each_instance_or_run_may_be_strict(kind, traits):
+    assert (traits.relation == "=") == (kind in EQUALITIES), "relation of TRAITS"
+    if kind in BY_INSTANCE and kind not in EQUALITIES:
+        one = next(s for s in jb.load_paper("qstr").statements if s.kind == "inequality")
+        bare = tuple(replace(form, equality="") for form in one.forms)
+        assert replace(one, kind=kind, strict=True, forms=bare).strict, "claims/statements/problems"
 
 
 @pytest.mark.parametrize("kind, traits", TRAITS.items())
