@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 import jax
 import jax.numpy as jnp
@@ -83,6 +84,9 @@ def _slips(found, worst):
         near = pytest.approx(found.ratio, rel=max(1e-9, 10.0 ** (1 - found.digits)))
         if not (low == near and found.ratio <= high * (1 + 1e-9)):
             yield f"ratio {found.ratio} is not within {low} ... {high}"
+        end = Decimal(found.high)
+        if Decimal(10) ** (-2 - found.digits) * abs(end) > end - Decimal(found.low) > 0:
+            yield f"{found.digits} digits, and the enclosure has more"
     if found.where in SETTLED and found.instance:
         if found.instance_ratio != pytest.approx(found.ratio, rel=SHOWN):
             yield f"ratio {found.ratio}, and its instance has {found.instance_ratio}"
