@@ -154,7 +154,7 @@ def _in_short(audit: Audit) -> Iterator[str]:
         said = (f"{code(v.id)} ({text(v.form)}): {v.status}" for v in others_moved)
         yield f"**Not shown to hold, or a false twin not refuted**: {'; '.join(said)}."
     wrong = weights_in_words(fails_as_printed(paper, verdicts))
-    yield f"Statements with a failing printed form, by the erratum's weight: {wrong}."
+    yield f"Statements whose printed form is false, by the weight of the erratum: {wrong}."
     if paper.errata:
         yield f"**{text(headline([paper]))}.**"
         of = {k: [_to(e.id) for e in paper.errata if e.kind == k] for k in get_args(Weight)}
