@@ -5,7 +5,7 @@ jump with probability zero.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import jax
@@ -27,8 +27,11 @@ FEW = 4
 """Instances with several constants use the first FEW constants. A larger number finds violations at
 further constants, and meets each combination less often."""
 BATCHES = 2
-"""Number of batches of instances with constants at each size. A larger number tries more entries
-and takes longer."""
+"""Largest number of batches of instances with constants at each size. A larger number tries more
+entries and takes longer."""
+FACTORS = {1.0: BATCHES, 2.0: 1}
+"""The factors of the constants at which the search measures the claim, each with its number of
+batches. More factors find violations beyond a constant and take longer."""
 GRID = 8.0
 """The search rounds half of the instances to multiples of 1 / GRID. A larger number gives
 counterexamples with more digits."""
@@ -82,8 +85,10 @@ def _near(bench: Bench, pool: Pool, index: int, rng: np.random.Generator) -> Ite
     program, runs = sides_of(bench, size, batch)
     numbers = [float(x) for x in size.values() if isinstance(x, int | float)]
     found = jumps(program, numbers)
-    for moved in _with_constants(leaves, floats, found.constants, rng):
-        yield jax.tree.unflatten(structure, moved)
+    for factor, batches in FACTORS.items():
+        constants = [factor * c for c in found.constants]
+        for moved in islice(_with_constants(leaves, floats, constants, rng), batches):
+            yield jax.tree.unflatten(structure, moved)
     if runs and found.pairs:
         onto = projected(bench, size)
         back = lambda moved: onto(jax.tree.unflatten(structure, moved))

@@ -39,6 +39,8 @@ LARGE = 1e100
 larger value calls more bounds with an infinite side vacuous (they exclude nothing)."""
 BELOW_ONE = "every ratio stays below one"
 """The verdict's reason for a bound whose ratio of the sides stays below one."""
+MAY_BE = "but may be rounding"
+"""A part of the reason if the sides of an identity differ by a small amount."""
 NONE_MET = "no drawn instance met the hypotheses"
 """The verdict's reason if every instance violates the hypotheses."""
 TRY_SETS = ". Try sets in over= whose points meet the hypotheses"
@@ -188,7 +190,7 @@ def _equal(statement: Statement, m: Measured) -> Decision:
     ways = _tolerance(statement, 2 * float(np.max(m.high))), smaller
     reason = (
         f"the relative difference {worst:.1g} of the sides exceeds the tolerance "
-        f"{statement.tolerance:.0e}, but may be rounding. If rounding causes the difference, try "
+        f"{statement.tolerance:.0e}, {MAY_BE}. If rounding causes the difference, try "
         f"{', or '.join(filter(None, ways))}"
     )
     return Decision("inconclusive", worst, reason)

@@ -11,7 +11,15 @@ from jaxbounds.falsification.approached import approached
 from jaxbounds.falsification.as_coded import Wrapped, without_wrapped
 from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
-from jaxbounds.falsification.decide import NONE_MET, TRY_SETS, UNNAMED, Decision, decide, violation
+from jaxbounds.falsification.decide import (
+    MAY_BE,
+    NONE_MET,
+    TRY_SETS,
+    UNNAMED,
+    Decision,
+    decide,
+    violation,
+)
 from jaxbounds.falsification.doubted import (
     ask_about_rounding,
     beside_zero,
@@ -24,10 +32,11 @@ from jaxbounds.falsification.found_equality import cleared, with_equality
 from jaxbounds.falsification.saturated import saturated
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import JUMPS, Asked, no_referee
-from jaxbounds.falsification.small_sides import are_rounding, vanishing
+from jaxbounds.falsification.small_sides import are_rounding as is_small_rounding
+from jaxbounds.falsification.small_sides import vanishing
 from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
-from jaxbounds.falsification.unreached import COMES, unreached
+from jaxbounds.falsification.unreached import COMES, are_rounding, unreached
 
 STORED = 1e-6
 """Relative difference up to which a counterexample's measured and recorded ratios agree. A larger
@@ -171,7 +180,7 @@ class FormJudge:
                 bench, pool, self.column, form, decision, self.referee
             )
             if decision.status == "inconclusive":
-                self.steep = are_rounding(bench, pool, self.column, form, self.referee)
+                self.steep = is_small_rounding(bench, pool, self.column, form, self.referee)
         return beside_zero(bench, pool, self.column, form, decision, self.referee)
 
     def _at_one(self, decision: Decision) -> Decision:
@@ -186,6 +195,8 @@ class FormJudge:
         if unnamed:
             said = cleared(*given)
             self.sharp = said.attained
+            if said.doubt:
+                return Decision("inconclusive", decision.ratio, said.doubt)
             if said.reason:
                 self.rounding *= JUMPS in self.rounding
                 return Decision("holds", decision.ratio, said.reason)
@@ -205,13 +216,18 @@ class FormJudge:
         if statement.strict and decision.status == "holds":
             given = statement, pool, self.column, form, decision, self.referee
             decision = strictly(*given, unreached=functools.partial(self._unreached, decision))
+            zero = np.all((self.column.measured.lhs == 0) | (self.column.measured.rhs == 0))
+            if decision.status == "holds" and zero:
+                tiny = are_rounding(self.bench, pool, self.column, self.index)
+                decision = unsure(f"the inequality is strict, but {tiny}") if tiny else decision
         if decision.status in ("holds", "consistent") and not self.rejected:
             decision = unsure(
                 vanishing(statement, pool, self.column)
                 or "the control, a deliberately false variant, was not rejected "
                 f"({self.control.status}: {self.control.reason}). {TRY_TWIN}"
             )
-        if self.by_instance and (decision.status == "holds" or decision.reason == UNNAMED):
+        asks = decision.status == "holds" or decision.reason == UNNAMED
+        if self.by_instance and (asks or MAY_BE in decision.reason):
             hidden = hidden_violation(statement, pool, self.column, form, self.referee)
             decision = unsure(hidden) if hidden else decision
         if self.by_instance and statement.there_is is not None and decision.status == "holds":

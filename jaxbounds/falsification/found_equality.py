@@ -10,21 +10,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Integers, OneOf, Signs
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.approached import ROUNDED, plain_equalities
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, take
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import UNNAMED
 from jaxbounds.falsification.measure import UNITS
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.scales import sizes_of_terms
+from jaxbounds.falsification.scales import sizes_of_terms, traced_reading
 from jaxbounds.falsification.second_opinion import (
     LARGE,
     Asked,
     clears_at_the_set,
+    fails_by_less,
     meets_at_the_set,
 )
+from jaxbounds.falsification.summands import long_constants
 from jaxbounds.falsification.wording import in_words
 from jaxbounds.programs.interpreted import NotInterpreted
 
@@ -64,6 +67,11 @@ A larger value overlooks more violations."""
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """The verdict's reason for a bound that holds and has no known instance with equal sides."""
 AT_POINTS = ", with each supremum or infimum at the point that its search found"
+BY_LESS = (
+    "and ball arithmetic finds the claim false there by less than rounding. Try a side that is "
+    "larger by the rounding, or instances at which floats tell the sides apart"
+)
+"""The end of a reason if a claim is certainly false, but only by less than floats can show."""
 LONGEST = 60
 """The advice proposes an instance with equal sides if its text has at most this many characters. A
 larger number proposes longer instances."""
@@ -75,10 +83,12 @@ class Cleared(NamedTuple):
     Attributes:
         reason: the reason why the bound holds; empty if ball arithmetic cannot decide.
         attained: whether both sides certainly agree at an instance.
+        doubt: the reason why the bound certainly is false by less than rounding, or "".
     """
 
     reason: str = ""
     attained: bool = False
+    doubt: str = ""
 
 
 def cleared(
@@ -94,7 +104,7 @@ def cleared(
         return Cleared()
     value = np.where(m.counted, m.value, -np.inf)
     if statement.there_is is not None:  # the referee decides nothing about `there_is` entries
-        return _in_floats(bench, pool, column, index, value)
+        return _in_floats(bench, pool, column, index, value, referee)
     for row in map(int, np.argsort(-value, kind="stable")[:WORST]):
         if value[row] < 1 - statement.tolerance:
             break
@@ -104,7 +114,7 @@ def cleared(
             exact = referee(replace(statement, tolerance=NO_TOLERANCE, judges=()), *asked)
             if exact.word not in ("undecided", "disproved as coded"):  # rounded constants
                 return Cleared()
-            return _in_floats(bench, pool, column, index, value)
+            return _in_floats(bench, pool, column, index, value, referee)
     candidates = [*_short(bench, pool, column, value)]
     for instance, size in [*candidates, *plain_equalities(bench, pool, column, index, value)]:
         if _agree(bench, instance, size, index, form, referee):
@@ -117,7 +127,9 @@ def _is_searched(statement: Statement) -> bool:
     return bool(statement.estimates) or statement.there_is is not None
 
 
-def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
+def _in_floats(
+    bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray, referee: Asked
+) -> Cleared:
     """Decide that a bound holds if lhs / rhs in floats reaches one and exceeds it only by rounding.
 
     The engine calls this function if ball arithmetic cannot decide, for example at a tie of
@@ -133,6 +145,10 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
     equal = (np.abs(value - 1) <= ROUNDED) & (least >= LEAST)
     if statement.there_is is not None:  # zero sides that are equal satisfy the claim
         equal |= m.counted & (m.lhs == m.rhs)
+    for row in _few(equal) if statement.there_is is None else ():
+        if _fails_by_less(bench, pool, column, row, index, referee):
+            at = in_words(pool.instance(int(row)))
+            return Cleared(doubt=f"floats find both sides equal at {at}, {BY_LESS}")
     if np.all(equal[m.counted]):
         return Cleared(f"{words} every instance")
     near, large = np.flatnonzero(equal), m.counted & (least >= LEAST)
@@ -166,7 +182,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
             if not is_cancellation(m.lhs[row], m.rhs[row], largest):
                 return False
             continue
-        terms, sides = _terms(bench, instance, size, index), np.array([m.lhs[row], m.rhs[row]])
+        terms, sides = terms_at(bench, instance, size, index), np.array([m.lhs[row], m.rhs[row]])
         if np.max(np.abs(sides)) <= SMALL * terms and np.ptp(sides) <= UNITS * terms:
             continue
         shaken = beside(bench, instance, size, index, LAST_DIGITS)
@@ -176,7 +192,43 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     return True
 
 
-def _terms(bench: Bench, instance: Instance, size: Size, index: int) -> float:
+def _few(chosen: np.ndarray) -> np.ndarray:
+    rows = np.flatnonzero(chosen)
+    return (
+        rows[np.unique(np.linspace(0, len(rows) - 1, SHORT + 1).astype(int))] if len(rows) else rows
+    )
+
+
+def _fails_by_less(
+    bench: Bench, pool: Pool, column: Column, row: int, index: int, referee: Asked
+) -> bool:
+    statement, instance = bench.statement, pool.instance(int(row))
+    if statement.project is not None and not is_exact(statement):
+        return False  # rounding may have moved the instance out of its sets
+    size = Size(statement.sizes[column.sizes[row]])
+    if has_rounded_constants(bench, instance, size):
+        return False
+    return fails_by_less(statement, statement.forms[index], instance, size, referee)
+
+
+def has_rounded_constants(bench: Bench, instance: Instance, size: Size, /) -> bool:
+    """Return whether the claim's program has a constant that floats may hold only rounded.
+
+    The result is also true if NumPy cannot run the program.
+    """
+    many = take(batch_of(instance), [0] * bench.batch)
+    with contextlib.suppress(NotInterpreted):
+        return len(long_constants(traced_reading(bench, size, many).jaxpr)) > 0
+    return True
+
+
+def is_exact(statement: Statement, /) -> bool:
+    """Return whether floats and integers hold all points of the claim's sets exactly."""
+    sets = (statement.over or {}).values()
+    return all(isinstance(one, Box | Integers | OneOf | Signs) for one in sets)
+
+
+def terms_at(bench: Bench, instance: Instance, size: Size, index: int) -> float:
     """Return the size of the summands of both sides at an instance; 0 if the size is unknown."""
     exists = bench.statement.there_is is not None
     given: Any = bench.promises(size).given if exists else bench
@@ -242,24 +294,37 @@ def beside(
 ) -> np.ndarray:
     """Return upper bounds on lhs / rhs at random instances near the given instance.
 
-    The function moves the entries with the names `moving` (by default all entries) by about the
-    share `apart` of their largest number. The bounds include the errors that `evaluate` states.
+    The function moves the floats of all entries by about the share `apart` of their largest number.
+    If `moving` is given, it moves the floats and integers of these entries, and leaves out the
+    instances that their sets move back. The bounds include the errors that `evaluate` states.
     """
     rng, names = np.random.default_rng(0), set(instance if moving is None else moving)
 
     def moved(leaf: Any, name: str) -> np.ndarray:
         many = np.repeat(np.asarray(leaf)[None], MOVES, axis=0)
-        if name not in names or not is_float(many):
-            return many
-        largest = np.max(np.abs(leaf), initial=0.0)
-        return many + apart * (largest or 1.0) * rng.normal(size=many.shape)
+        largest = np.max(np.abs(leaf), initial=0.0) or 1.0
+        step = apart * largest * rng.normal(size=many.shape)
+        if name in names and is_float(many):
+            return many + step
+        whole = name in names and moving is not None and np.issubdtype(many.dtype, np.integer)
+        return many + np.round(step).astype(many.dtype) if whole else many
+
+    def went(leaf: Any, new: Any) -> np.ndarray:
+        far = np.abs(np.asarray(new, float) - np.asarray(leaf, float)).reshape(len(new), -1)
+        largest = np.max(np.abs(leaf), initial=0.0) or 1.0
+        return np.any(far > apart * largest / 4, axis=1)
 
     near = {
         name: jax.tree.map(functools.partial(moved, name=name), value)
         for name, value in sorted(instance.items())
     }
-    m = bench(projected(bench, size)(near), size).column(index)
-    return np.asarray(m.high[m.counted])
+    there = projected(bench, size)(near)
+    m = bench(there, size).column(index)
+    kept = np.asarray(m.counted)
+    if moving is not None:
+        pairs = [jax.tree.leaves(jax.tree.map(went, instance[n], there[n])) for n in names]
+        kept = kept & np.any([mask for masks in pairs for mask in masks], axis=0)
+    return np.asarray(m.high[kept])
 
 
 def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> np.ndarray:

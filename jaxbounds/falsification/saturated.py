@@ -11,10 +11,13 @@ import numpy as np
 
 from jaxbounds.claims.statements import Form, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, take
-from jaxbounds.falsification.found_equality import NO_TOLERANCE, beside
-from jaxbounds.falsification.second_opinion import Asked
+from jaxbounds.falsification.found_equality import NO_TOLERANCE, beside, has_rounded_constants
+from jaxbounds.falsification.second_opinion import Asked, fails_by_less
 from jaxbounds.falsification.wording import in_words
 
+SMALL = 16.0
+"""Found entries of at most this absolute value do not saturate so far that 113 bits cannot tell the
+sides apart. A larger value accepts more saturated entries."""
 LOOKED, FAR = 512, 2
 """Among LOOKED instances with equal sides, the engine tests the FAR instances with the largest
 found entries. Larger numbers find more saturated entries and take longer."""
@@ -49,13 +52,23 @@ def saturated(
         promises = bench.promises(size)
         filled = take(promises.filled(batch_of(pool.instance(int(row))), index), 0)
         if promises.points is not None:  # the engine tried all points of finite sets
+            given_sets = replace(statement.as_given(), judges=())
+            rounded = has_rounded_constants(cast(Bench, promises.given), filled, size)
+            if not rounded and fails_by_less(given_sets, form, filled, size, referee):
+                entries = in_words({name: filled[name] for name in promised})
+                return (
+                    f"floats find both sides equal at {entries}, and ball arithmetic finds the "
+                    "claim false there by less than rounding. Try other points in there_is"
+                )
             continue
         given = cast(Bench, promises.given)
         near = beside(given, filled, size, index, moving=promised)
         if not len(near) or np.any(np.abs(near - target) > statement.tolerance):
             continue
         said = referee(exact, form, filled, size)  # short enclosures overlap at saturation, too
-        is_true = said.equal or (statement.is_bound and said.is_true)
+        small = max(map(_largest, (filled[name] for name in promised))) <= SMALL
+        agree = said.is_true if statement.is_bound else said.meeting and small
+        is_true = said.equal or agree
         if not (is_true or said.word == "absent"):
             entries = in_words({name: filled[name] for name in promised})
             return (

@@ -14,6 +14,7 @@ from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.measure import UNITS
 from jaxbounds.falsification.scales import (
     flat_sides,
     is_looked_at,
@@ -206,7 +207,8 @@ def stands(
     if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
     if said.word.startswith("disproved"):
-        return by_a_jump(bench, form, found) if rounding else ""
+        jumped = by_a_jump(bench, form, found) if rounding else ""
+        return jumped or (_by_a_constant(bench, index, said, found) if rounding else "")
     if infinite:
         return (
             f"infinite in floats at {in_words(instance)}: the {infinite}; ball arithmetic "
@@ -228,6 +230,36 @@ def stands(
         f"{violated} may be rounding of terms that cancel, and ball arithmetic does not confirm "
         f"it: {said.reason}. {advice}"
     )
+
+
+def _by_a_constant(
+    bench: Bench, index: int, said: Referee, found: tuple[Instance, Size, float]
+) -> str:
+    """Return a reason if a tiny violation may come from a rounded constant, such as pi; else ""."""
+    if said.word == "disproved" or "constant" not in said.reason:
+        return ""
+    instance, size, value = found
+    m, batch = bench.one(instance, size).column(index), batch_of(jax.tree.map(np.asarray, instance))
+    with contextlib.suppress(NotInterpreted):
+        terms = sizes_of_terms(bench, batch, size, index)[0]
+        if abs(float(m.lhs) - float(m.rhs)) <= UNITS * terms:
+            return (
+                f"the violation ({_excess(bench.statement, value)}) may come from a rounded "
+                f"constant, such as pi; ball arithmetic disproves the claim {said.reason}. "
+                f"{cure(bench.statement)}"
+            )
+    return ""
+
+
+def fails_by_less(
+    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
+) -> bool:
+    """Return whether ball arithmetic finds a bound false on an instance, however slightly."""
+    flipped: Any = {"<=": ">=", ">=": "<="}.get(statement.relation)
+    if flipped is None:
+        return False
+    reverse = replace(statement, relation=flipped, strict=False, judges=())
+    return referee(reverse, form, instance, size).strict
 
 
 def by_a_jump(bench: Bench, form: Form, found: tuple[Instance, Size, float], /) -> str:

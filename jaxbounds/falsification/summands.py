@@ -255,7 +255,7 @@ def _tied_mover(seed: int, amount: float) -> Mover:
 
 
 @functools.lru_cache(16)
-def _constants(program: ClosedJaxpr) -> np.ndarray:
+def long_constants(program: ClosedJaxpr) -> np.ndarray:
     """Return the absolute values of a program's constants with many digits."""
     atoms = (v for eqn in equations(program.jaxpr) for v in eqn.invars)
     literals = [v.val for v in atoms if isinstance(v, Literal)]
@@ -411,7 +411,7 @@ def shaken(traced: Any, given: Any, seed: int, /) -> Any:
         NotInterpreted: if NumPy cannot run the program.
     """
     refuse(traced.jaxpr)
-    constants, tied = _constants(traced.jaxpr), _tied_mover(seed, SHAKEN)
+    constants, tied = long_constants(traced.jaxpr), _tied_mover(seed, SHAKEN)
 
     def off(leaf: Any) -> Any:
         x = as_value(leaf)

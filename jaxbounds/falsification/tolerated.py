@@ -6,11 +6,11 @@ from dataclasses import replace
 import jax
 import numpy as np
 
-from jaxbounds.claims.sets import Box, Integers, Over
+from jaxbounds.claims.sets import Over
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
-from jaxbounds.falsification.found_equality import on_the_grid
+from jaxbounds.falsification.found_equality import is_exact, on_the_grid
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.second_opinion import Asked
 from jaxbounds.falsification.wording import in_words
@@ -62,10 +62,11 @@ def hidden_violation(
         if referee(strict, form, instance, size).word.startswith("disproved"):
             smaller = f"tolerance={amount[row] / 10:.0e}"
             cure = smaller if statement.is_bound else f"the relation '<=' or '>=' with {smaller}"
+            less = f", which is less than tolerance={statement.tolerance:g}"
             return (
-                f"the worst instance violates the form by {amount[row]:.1g}, which is less than "
-                f"tolerance={statement.tolerance:g}, and ball arithmetic confirms the violation. "
-                f"Try {cure}"
+                f"the worst instance violates the form by {amount[row]:.1g}"
+                f"{less * bool(amount[row] < statement.tolerance)}, and ball arithmetic confirms "
+                f"the violation. Try {cure}"
             )
     return ""
 
@@ -79,8 +80,8 @@ def _only_in_floats(
     concerns claims about floats and integers in boxes, because floats hold these points exactly.
     """
     m, rows = column.measured, np.flatnonzero(column.measured.counted)
-    boxes = all(isinstance(one, Box | Integers) for one in (statement.over or {}).values())
-    if statement.relation != "=" or not (statement.over and boxes) or np.any(m.value[rows] != 0):
+    exact = bool(statement.over) and is_exact(statement)
+    if statement.relation != "=" or not exact or np.any(m.value[rows] != 0):
         return ""
     bounds = [replace(statement, kind="inequality", relation=r, judges=()) for r in ("<=", ">=")]
     for row in rows[np.unique(np.linspace(0, len(rows) - 1, 2 * ASKED).astype(int))]:

@@ -15,11 +15,13 @@ from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concate
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.compared import sides_of
 from jaxbounds.falsification.discrete import all_points
-from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.found_equality import terms_at
+from jaxbounds.falsification.measure import UNITS, Measured
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked
 from jaxbounds.falsification.summands import has_jumps
+from jaxbounds.falsification.wording import in_words
 from jaxbounds.ground.jax_internals import without_dead_code
 
 COMES = "the ratio comes to one only at infinity, at zero, or at excluded points"
@@ -102,6 +104,19 @@ def unreached(
         ):
             return ""
     return COMES
+
+
+def are_rounding(bench: Bench, pool: Pool, column: Column, index: int, /) -> str:
+    """Return a reason if the sides of a strict claim differ by rounding alone at an instance."""
+    statement, m = bench.statement, column.measured
+    if statement.host or statement.there_is is not None:
+        return ""
+    gap = np.where(m.counted, np.abs(m.lhs - m.rhs), np.inf)
+    row = int(np.argmin(gap))
+    instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
+    if not 0 < gap[row] <= UNITS * terms_at(bench, instance, size, index):
+        return ""
+    return f"rounding may explain the difference of the sides at {in_words(instance)}"
 
 
 def _is_finite(statement: Statement) -> bool:

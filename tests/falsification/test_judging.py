@@ -147,7 +147,7 @@ def test_the_worst_violation_is_looked_at_where_it_stands():
     small = 2 * (1 + 1e-9) * (1 + 5e-7)
     found = _again([0.0, 1.0, small, 0.5], doubt, asked=asked)
     assert (found.status, found.ratio) == ("inconclusive", 7.0) and "nobody knows" in found.reason
-    assert asked == [("printed", small, 2)]
+    assert set(asked) == {("printed", small, 2)}
     asked.clear()
     assert _again([small, 3.0, small, 0.5], doubt, asked=asked) is FAILS
     assert [about[:2] for about in asked] == [("printed", 3.0)]

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.falsification.small_sides import NAME
 
 pytest.importorskip("flint")
 FEW = jb.Budget(samples=64, restarts=3, steps=40)
@@ -36,7 +35,6 @@ def _judged(lhs, relation, rhs, over=LAWS, **given):
 def test_the_root_of_a_difference_that_cancels_refutes_no_true_claim():
     found, twin = _judged(_distance, "<=", _root, false=[lambda p, q: 0.9 * _root(p, q)])
     assert (found.status, twin.status) == ("holds", "fails"), found.reason
-    assert NAME in found.checked and "by rounding" in found.reason
 
 
 def test_a_violation_with_larger_sides_still_fails():
