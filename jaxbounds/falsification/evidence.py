@@ -211,7 +211,7 @@ def _constant_sides(statement: Statement, lhs: Reals, rhs: Reals) -> str:
     said = "constant over all draws, at least up to rounding"
     if statement.kind == "inequality" and np.allclose(lhs, rhs, rtol=CLOSE, atol=CLOSE):
         zero = not np.any(lhs) and not np.any(rhs)
-        cure = TRY_ZERO if zero else "Try an inequality that bounds their difference"
+        cure = TRY_ZERO if zero else "Try the relation '=', or a bound on lhs - rhs"
         return f"both sides are equal and {said}. {cure}"
     return (
         f"both sides are {said}. Try over={{}} for sides that take sizes only, or sides that "

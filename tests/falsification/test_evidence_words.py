@@ -238,6 +238,6 @@ SAMPLED = {"sample": lambda key, size: {"x": np.zeros(())}}
 def test_sides_that_are_one_number(columns, options, told):
     says = (
         "both sides are equal and constant over all draws, at least up to rounding. "
-        "Try the relation '='"
+        "Try the relation '=', or a bound on lhs - rhs"
     )
     assert _ill(columns=columns, **options) == ([says] if told else [])
