@@ -38,6 +38,9 @@ counterexamples with more digits."""
 STEPS = 5
 """Number of secant steps that equate the operands of a comparison. More steps solve more nonlinear
 equations and take longer."""
+REACH = 1e3
+"""A solution counts if it exceeds the largest drawn entry by at most this factor. A larger factor
+finds violations farther away, and more violations that are only rounding."""
 LARGE = 2**22
 """A batch of instances with constants takes at most this many bytes. A larger number lets the
 search try larger instances."""
@@ -182,7 +185,8 @@ def _with_equal_operands(
         return found
 
     moved = [np.array(x) for x in jax.tree.leaves(back(moved))]
-    before, other = entry(), rng.permutation(len(rows))
+    first = before = entry()
+    other = rng.permutation(len(rows))
     x = before.copy()
     for i in floats:
         own = np.flatnonzero(which == i)
@@ -203,7 +207,8 @@ def _with_equal_operands(
                 break
     except NotInterpreted:
         return moved
-    entry(x)
+    most = REACH * max(1.0, *(float(np.max(np.abs(leaves[i]))) for i in floats))
+    entry(np.where(np.abs(x) <= most, x, first))
     return moved
 
 

@@ -28,7 +28,7 @@ from jaxbounds.falsification.doubted import (
     looked_again,
 )
 from jaxbounds.falsification.fitness import CHANGES
-from jaxbounds.falsification.found_equality import cleared, with_equality
+from jaxbounds.falsification.found_equality import agree, cleared, with_equality
 from jaxbounds.falsification.saturated import saturated
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import JUMPS, Asked, no_referee
@@ -215,7 +215,11 @@ class FormJudge:
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
         if statement.strict and decision.status == "holds":
             given = statement, pool, self.column, form, decision, self.referee
-            decision = strictly(*given, unreached=functools.partial(self._unreached, decision))
+            meet = lambda instance, size: agree(
+                self.bench, instance, size, self.index, form, self.referee
+            )
+            far = functools.partial(self._unreached, decision)
+            decision = strictly(*given, unreached=far, agree=meet)
             zero = np.all((self.column.measured.lhs == 0) | (self.column.measured.rhs == 0))
             if decision.status == "holds" and zero:
                 tiny = are_rounding(self.bench, pool, self.column, self.index)

@@ -117,7 +117,7 @@ def cleared(
             return _in_floats(bench, pool, column, index, value, referee)
     candidates = [*_short(bench, pool, column, value)]
     for instance, size in [*candidates, *plain_equalities(bench, pool, column, index, value)]:
-        if _agree(bench, instance, size, index, form, referee):
+        if agree(bench, instance, size, index, form, referee):
             words = "the worst ratio is one: ball arithmetic finds both sides equal at"
             return Cleared(f"{words} {in_words(instance)}", attained=True)
     return Cleared(NEAR_ONE + AT_POINTS * bool(statement.estimates))
@@ -261,9 +261,10 @@ def _short(
             return
 
 
-def _agree(
-    bench: Bench, instance: Instance, size: Size, index: int, form: Form, referee: Asked
+def agree(
+    bench: Bench, instance: Instance, size: Size, index: int, form: Form, referee: Asked, /
 ) -> bool:
+    """Return whether both sides are equal at an instance, and not beside it, by ball arithmetic."""
     said = referee(bench.statement, form, instance, size)
     if said.equal:
         return True

@@ -65,9 +65,9 @@ RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
 """Criteria for a distance that rises to a positive limit. The ratio of successive changes is at
 most RISES, and varies at most by the factor ALIKE. The last change is at most the share SMALL of
 the distance. Larger values find a positive limit more often."""
-PLATEAU, FLAT = 4, 1e-3
-"""A distance is constant if its last PLATEAU values differ relatively by at most FLAT. A larger
-PLATEAU requires more sizes. A larger FLAT mistakes more slow decays for constants."""
+FLAT = {4: 1e-3, 3: 1e-5}
+"""A distance is constant if its last values differ relatively by at most this value, by the number
+of last values. A larger value mistakes more slow decays for constants."""
 LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance rounding does not dominate (see NOISY). A
 larger number leaves more limits undecided."""
@@ -204,7 +204,7 @@ def trend(x: Reals, distance: Reals, floor: float, signed: Reals | None = None, 
         return Trend("inconsistent", last, f"{words}: the decay ends, and most of it remains")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: the distance does not fall")
-    if len(distance) > PLATEAU and np.ptp(distance[-PLATEAU:]) <= FLAT * last:
+    if any(len(distance) > n and np.ptp(distance[-n:]) <= flat * last for n, flat in FLAT.items()):
         return Trend("inconsistent", last, f"{words}: the distance stays at {last:.3g}")
     if _rises_to_a_limit(distance):
         return Trend("inconsistent", last, f"{words}: the distance rises to a positive limit")

@@ -57,6 +57,8 @@ measures more violations again."""
 
 TRUE = "the claim is true on this instance"
 """The reason that `jaxbounds.certify` gives if the instance satisfies the claim."""
+HYPOTHESIS = "hypothesis "
+"""The first word of the reason that ball arithmetic gives if it cannot decide a hypothesis."""
 JUMPS = "where the rounding of a constant may decide a jump"
 """A part of the reason if other roundings of a claim's constants remove a confirmed violation."""
 FLOATS_ONLY = (
@@ -215,6 +217,12 @@ def stands(
             f"does not confirm the violation: {said.reason}. Try hypotheses that keep the sides "
             "finite, or compare logarithms"
         )
+    if said.reason.startswith(HYPOTHESIS) and not _stays_nearby(bench, index, found):
+        return (
+            f"a tiny change of the instance {in_words(instance)} removes the violation, and "
+            f"rounding may decide a hypothesis: {said.reason}. Try hypotheses with a margin, such "
+            "as x > 1e-6 for x > 0"
+        )
     if not (rounding or beside or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
@@ -230,6 +238,27 @@ def stands(
         f"{violated} may be rounding of terms that cancel, and ball arithmetic does not confirm "
         f"it: {said.reason}. {advice}"
     )
+
+
+def _stays_nearby(bench: Bench, index: int, found: tuple[Instance, Size, float]) -> bool:
+    """Return whether most of a violation stays at an instance beside the given instance."""
+    instance, size, value = found
+    rng = np.random.default_rng(0)
+
+    def moved(leaf: Any) -> np.ndarray:
+        many = np.repeat(np.asarray(leaf)[None], MOVED, axis=0)
+        if not np.issubdtype(many.dtype, np.floating):
+            return many
+        largest = np.max(np.abs(leaf), initial=0.0) or 1.0
+        return many + BESIDE * largest * rng.normal(size=many.shape)
+
+    m = bench(jax.tree.map(moved, dict(instance)), size).column(index)
+    if bench.statement.relation == "=":  # a side that is zero makes each relative difference one
+        own = bench.one(instance, size).column(index)
+        least = ALONE * abs(float(own.lhs) - float(own.rhs))
+        return bool(np.any(m.counted & (np.abs(m.lhs - m.rhs) >= least)))
+    least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
+    return bool(np.any(m.counted & (m.value >= least)))
 
 
 def _by_a_constant(

@@ -104,11 +104,13 @@ def strictly(
     /,
     *,
     unreached: Callable[[], str],
+    agree: Callable[[Instance, Size], bool],
 ) -> Decision:
     """Return a new decision about a strict inequality, if both sides are equal at an instance.
 
-    The inequality fails if ball arithmetic finds equal sides at an instance. If lhs / rhs only
-    approaches one, the inequality holds, for the reason that `unreached` returns.
+    The inequality fails if ball arithmetic finds equal sides at an instance; `agree` says whether
+    short enclosures overlap there, and not beside it. If lhs / rhs only approaches one, the
+    inequality holds, for the reason that `unreached` returns.
     """
     m = column.measured
     given = lambda instance: in_words(
@@ -121,7 +123,9 @@ def strictly(
     rows = [int(row) for row in dict.fromkeys([*plain, *small, *equal[:ASKED]])]
     for row in () if statement.host or statement.estimates else rows:
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
-        if _never_strict(statement, form, instance, size, asked):
+        if _never_strict(statement, form, instance, size, asked) or (
+            row in plain and statement.there_is is None and agree(instance, size)
+        ):
             words = f"the inequality is strict, and both sides are equal at {given(instance)}"
             if promised := ", ".join(statement.there_is or {}):
                 words = f"no {promised} satisfies the strict inequality at {given(instance)}"

@@ -68,3 +68,20 @@ def test_a_strict_claim_holds_if_its_sides_only_come_close(name):
 @pytest.mark.parametrize("name", FALSE)
 def test_a_strict_claim_with_equal_sides_at_a_point_does_not_hold(name):
     assert _status(*FALSE[name]) in ("fails", "inconclusive")
+
+
+def test_a_strict_claim_fails_where_transcendental_sides_are_equal():
+    over = {"u": jb.Reals(2), "v": jb.Reals(2)}
+    chord = lambda u, v: (jax.nn.logsumexp(u) + jax.nn.logsumexp(v)) / 2
+    assert _status(lambda u, v: jax.nn.logsumexp((u + v) / 2), chord, over, None) == "fails"
+
+
+def test_a_hypothesis_that_rounding_decides_refutes_nothing():
+    """The least singular value of a matrix of rank one is 1e-16 in floats."""
+    values = lambda A: jnp.linalg.svd(A, compute_uv=False)
+    claim = jb.claim(
+        "mine.rank", lambda A: jnp.linalg.norm(jnp.linalg.pinv(A) @ A - jnp.eye(2)), "=", 0.0,
+        over={"A": jb.Reals((3, 2))}, hypotheses=lambda A: {"rank": values(A)[-1] > 0},
+    )  # fmt: skip
+    (verdict,) = verdicts_on(claim, referee=by_balls)
+    assert verdict.status == "inconclusive" and "'rank' is open" in verdict.reason
