@@ -429,6 +429,12 @@ class Column(NamedTuple):
         return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
 
 
+def spread(rows: np.ndarray, count: int, /) -> np.ndarray:
+    """Return at most `count` of some rows: the first, the last, and rows evenly between them."""
+    last = max(len(rows) - 1, 0)
+    return rows[np.unique(np.linspace(0, last, count).astype(int))[: len(rows)]]
+
+
 class Pool:
     """All instances so far, with their measurements, sources and shapes."""
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Size
-from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of, spread
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.decide import (
     NAME_EQUALITY,
@@ -69,7 +69,7 @@ def beyond_floats(
     clear = len(rows) <= FAR or without_overflow(*known)
     every = not clear and len(rows) <= ALL and is_short(*known)
     count = len(rows) if every else min(FAR, len(rows))
-    asked = rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(int))]
+    asked = spread(rows, count)
     clear = clear or every
     for row in asked:
         instance, size, _ = _at_row(bench, pool, column, int(row))
@@ -144,7 +144,7 @@ def _are_only_rounding(
 ) -> bool:
     """Return whether rounding explains all violations, and ball arithmetic confirms it for many."""
     index = [f.name for f in bench.statement.forms].index(form.name)
-    asked = rows[np.unique(np.linspace(0, len(rows) - 1, FAR).astype(int))] if len(rows) else rows
+    asked = spread(rows, FAR)
     for row in asked:
         instance, size, _ = _at_row(bench, pool, column, int(row))
         given = bench.statement, form, instance, size, referee
@@ -157,8 +157,7 @@ def _are_only_rounding(
 
 def _smaller(violating: Reals) -> list[int]:
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
-    ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
-    return [int(row) for row in rows[ranks[1:]]]
+    return [int(row) for row in spread(rows, LESS + 1)[1:]]
 
 
 class _Asked(NamedTuple):

@@ -21,6 +21,7 @@ from jaxbounds.falsification.bench import (
     calls_of,
     counterexample_of,
     refuse_other_shapes,
+    spread,
     take,
 )
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
@@ -77,7 +78,7 @@ def _found_counterexample(
     if (found := _shrunk(bench, pool, column, index)) is None or is_sound(*found):
         return found
     rows = np.argsort(-amounts, kind="stable")[: int(np.sum(amounts > 0))]
-    for row in rows[np.unique(np.linspace(0, len(rows) - 1, ASKED).astype(int))]:
+    for row in spread(rows, ASKED):
         other = pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
         if is_sound(*other):
             return other

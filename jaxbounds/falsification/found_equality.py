@@ -13,7 +13,7 @@ import numpy as np
 from jaxbounds.claims.sets import Box, Integers, OneOf, Signs
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.approached import ROUNDED, plain_equalities
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, take
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, spread, take
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import UNNAMED
 from jaxbounds.falsification.measure import UNITS
@@ -145,7 +145,7 @@ def _in_floats(
     equal = (np.abs(value - 1) <= ROUNDED) & (least >= LEAST)
     if statement.there_is is not None:  # zero sides that are equal satisfy the claim
         equal |= m.counted & (m.lhs == m.rhs)
-    for row in _few(equal) if statement.there_is is None else ():
+    for row in spread(np.flatnonzero(equal), SHORT + 1) if statement.there_is is None else ():
         if _fails_by_less(bench, pool, column, row, index, referee):
             at = in_words(pool.instance(int(row)))
             return Cleared(doubt=f"floats find both sides equal at {at}, {BY_LESS}")
@@ -174,8 +174,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
     order = np.argsort(-value, kind="stable")[: int(np.sum(value > 1 + least))]
-    some = np.unique(np.linspace(0, max(len(order) - 1, 0), SHAKEN).astype(int))
-    for row in map(int, order[some[: len(order)]]):
+    for row in map(int, spread(order, SHAKEN)):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         largest = min(float(largest_entry(instance, np)), LARGE)
         if max(abs(m.lhs[row]), abs(m.rhs[row])) <= TINY * (largest + 1):
@@ -190,13 +189,6 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
         if not np.any(np.append(shaken, there) <= 1 + (value[row] - 1) / 4):
             return False
     return True
-
-
-def _few(chosen: np.ndarray) -> np.ndarray:
-    rows = np.flatnonzero(chosen)
-    return (
-        rows[np.unique(np.linspace(0, len(rows) - 1, SHORT + 1).astype(int))] if len(rows) else rows
-    )
 
 
 def _fails_by_less(

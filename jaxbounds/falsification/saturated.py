@@ -11,7 +11,12 @@ import numpy as np
 
 from jaxbounds.claims.statements import Form, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, take
-from jaxbounds.falsification.found_equality import NO_TOLERANCE, beside, has_rounded_constants
+from jaxbounds.falsification.found_equality import (
+    NO_TOLERANCE,
+    beside,
+    has_rounded_constants,
+    is_exact,
+)
 from jaxbounds.falsification.second_opinion import Asked, fails_by_less
 from jaxbounds.falsification.wording import in_words
 
@@ -53,8 +58,10 @@ def saturated(
         filled = take(promises.filled(batch_of(pool.instance(int(row))), index), 0)
         if promises.points is not None:  # the engine tried all points of finite sets
             given_sets = replace(statement.as_given(), judges=())
-            rounded = has_rounded_constants(cast(Bench, promises.given), filled, size)
-            if not rounded and fails_by_less(given_sets, form, filled, size, referee):
+            sure = is_exact(statement) and not has_rounded_constants(
+                cast(Bench, promises.given), filled, size
+            )
+            if sure and fails_by_less(given_sets, form, filled, size, referee):
                 entries = in_words({name: filled[name] for name in promised})
                 return (
                     f"floats find both sides equal at {entries}, and ball arithmetic finds the "

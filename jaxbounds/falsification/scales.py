@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size, Statement
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length, take
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length, spread, take
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.decide import edge, violation
 from jaxbounds.falsification.evaluation import Reading, of_form, read
@@ -267,7 +267,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
     rows = np.flatnonzero(m.counted & (m.value <= bench.statement.tolerance))
     if not len(rows):
         return rows
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, bench.batch).astype(int))]
+    rows = spread(rows, bench.batch)
     left, right, _ = flat_sides(bench.reading(take(batch, rows), size), form)
     if left.shape[1] < 2:
         return rows[:0]

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxbounds.claims.statements import ON_AVERAGE, Form, Instance, Size, Statement
 from jaxbounds.claims.statements.instance import Hypotheses
-from jaxbounds.falsification.bench import Bench, Column, Pool
+from jaxbounds.falsification.bench import Bench, Column, Pool, spread
 from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
@@ -48,7 +48,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
     sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))
     if not len(rows) or not np.all(sides[rows] < LEAST):
         return False
-    for row in rows[np.unique(np.linspace(0, len(rows) - 1, ASKED).astype(int))]:
+    for row in spread(rows, ASKED):
         asked = form, pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
         if not referee(statement, *asked).clears and not clears_at_the_set(
             statement, *asked, referee

@@ -24,6 +24,7 @@ from jaxbounds.ground.jax_internals import (
     scan_of,
     solver_of,
     while_of,
+    without_dead_code,
 )
 from jaxbounds.programs.interpreted import NotInterpreted, as_said, as_value, refuse, ruled
 from jaxbounds.programs.interpreted.linear_algebra import eliminated
@@ -96,7 +97,7 @@ def _arrays(variables: Any) -> Any:
 
 def has_jumps(program: ClosedJaxpr, /) -> bool:
     """Return whether a program has a discontinuous operation, or branches on floats."""
-    return any(map(_jumps, equations(program.jaxpr)))
+    return any(map(_jumps, equations(without_dead_code(program.jaxpr))))
 
 
 def _short(x: np.ndarray) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbounds.claims.sets import Over
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
-from jaxbounds.falsification.bench import Column, Pool
+from jaxbounds.falsification.bench import Column, Pool, spread
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
 from jaxbounds.falsification.found_equality import is_exact, on_the_grid
 from jaxbounds.falsification.measure import Measured
@@ -84,7 +84,7 @@ def _only_in_floats(
     if statement.relation != "=" or not exact or np.any(m.value[rows] != 0):
         return ""
     bounds = [replace(statement, kind="inequality", relation=r, judges=()) for r in ("<=", ">=")]
-    for row in rows[np.unique(np.linspace(0, len(rows) - 1, 2 * ASKED).astype(int))]:
+    for row in spread(rows, 2 * ASKED):
         at = pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
         if any(referee(bound, form, *at).strict for bound in bounds):
             return (

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, spread, take
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.compared import sides_of
 from jaxbounds.falsification.discrete import all_points
@@ -22,7 +22,6 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked
 from jaxbounds.falsification.summands import has_jumps
 from jaxbounds.falsification.wording import in_words
-from jaxbounds.ground.jax_internals import without_dead_code
 
 COMES = "the ratio comes to one only at infinity, at zero, or at excluded points"
 """The reason if the ratio of the sides comes to one along a sequence of instances."""
@@ -77,9 +76,9 @@ def unreached(
     if not len(rows):
         return ""
     at = lambda row: (pool.instance(int(row)), Size(statement.sizes[column.sizes[row]]))
-    plain = sorted(_spread(rows, MOST), key=lambda row: largest_entry(at(row)[0], np))
-    chosen = [*plain[:LOOKED], *_spread(rows, LOOKED)]  # equality is likelier at small entries
-    said = [referee(statement, form, *at(row)) for row in _spread(np.array(chosen), ASKED)]
+    plain = sorted(spread(rows, MOST), key=lambda row: largest_entry(at(row)[0], np))
+    chosen = [*plain[:LOOKED], *spread(rows, LOOKED)]  # equality is likelier at small entries
+    said = [referee(statement, form, *at(row)) for row in spread(np.array(chosen), ASKED)]
     if any(one.equal or one.word.startswith("disproved") for one in said):
         return ""
     if not any(one.strict for one in said):
@@ -131,11 +130,7 @@ def _is_finite(statement: Statement) -> bool:
 def _jumps(bench: Bench, instance: Instance, size: Size) -> bool:
     """Return whether the program of the sides jumps, or is too long for a test of its jumps."""
     program, runs = sides_of(bench, size, take(batch_of(instance), [0] * bench.batch))
-    return not runs or has_jumps(program.replace(jaxpr=without_dead_code(program.jaxpr)))
-
-
-def _spread(rows: np.ndarray, count: int) -> np.ndarray:
-    return rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(int))]
+    return not runs or has_jumps(program)
 
 
 def _largest(leaf: Any) -> float:
