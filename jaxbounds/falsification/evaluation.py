@@ -29,6 +29,11 @@ SCALED_BY = 0.01
 """A deliberately false variant of an `=` has a right side larger by this relative amount. A larger
 value makes the variant easier to reject."""
 
+DRIFT = 2.0**-50, 1e-9
+"""If an instance meets the hypotheses, its projection replaces an array whose change is between
+both shares of the largest entry. A larger first share keeps more instances that drifted out of a
+thin set; a larger second share replaces more instances."""
+
 
 class Reading(NamedTuple):
     """The sides and the hypotheses of one instance, as `evaluate` and `hypotheses` return them.
@@ -182,7 +187,8 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
     """Return a function that moves an instance to a nearby instance that meets the hypotheses.
 
-    The function does not change an instance that meets the hypotheses.
+    The function does not change an instance that meets the hypotheses, except to undo a drift out
+    of a thin set, such as a sphere.
     """
     project, xp = statement.project, np if statement.host else jnp
     if project is None:
@@ -193,9 +199,18 @@ def projection(statement: Statement, size: Size) -> Callable[[Instance], Instanc
     def onto(instance: Instance) -> Instance:
         projected = project(instance, size)
         meets = xp.all(xp.stack(list(met(statement.hypotheses, instance, size, xp).values())))
-        return jax.tree.map(lambda own, new: xp.where(meets, own, new), dict(instance), projected)
+        kept = lambda own, new: xp.where(meets & ~_has_drifted(own, new, xp), own, new)
+        return jax.tree.map(kept, dict(instance), projected)
 
     return onto
+
+
+def _has_drifted(own: Any, new: Any, xp: Xp) -> Any:
+    """Return whether the projection of an array undoes many small steps out of its set."""
+    if not is_floating(own.dtype) or not own.size:
+        return np.zeros((), bool)
+    largest, far = xp.max(xp.abs(own)), xp.max(xp.abs(new - own))
+    return (far > DRIFT[0] * largest) & (far <= DRIFT[1] * largest)
 
 
 def read(

@@ -28,7 +28,12 @@ from jaxbounds.falsification.doubted import (
     looked_again,
 )
 from jaxbounds.falsification.fitness import CHANGES
-from jaxbounds.falsification.found_equality import agree, cleared, with_equality
+from jaxbounds.falsification.found_equality import (
+    agree,
+    cleared,
+    false_at_equality,
+    with_equality,
+)
 from jaxbounds.falsification.saturated import saturated
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import JUMPS, Asked, no_referee
@@ -192,6 +197,9 @@ class FormJudge:
             return Decision("holds", decision.ratio, self.along)
         if self.along:
             return decision._replace(reason=f"{self.along}; named: {self.form.equality}")
+        if decision.status == "holds" and self.form.equality and self.by_instance:
+            doubt = false_at_equality(self.bench, self.pool, self.column, self.index, self.referee)
+            return Decision("inconclusive", decision.ratio, doubt) if doubt else decision
         if unnamed:
             said = cleared(*given)
             self.sharp = said.attained

@@ -61,6 +61,9 @@ TINY = 1e-6
 SMALL = 1e-3
 """If both sides are at most this share of the terms that they sum, the rounding of the terms may
 explain their difference. A larger share mistakes more small violations for rounding."""
+CONSTANTS = 2.0**-50
+"""Rounded constants, such as pi, may explain a violation up to this share of the summands. A larger
+share overlooks more tiny violations."""
 NO_TOLERANCE = 1e-18
 """Ball arithmetic looks for a violation above this relative size, which is below float64 rounding.
 A larger value overlooks more violations."""
@@ -112,7 +115,8 @@ def cleared(
         said = referee(statement, *asked)
         if not said.clears and not clears_at_the_set(statement, *asked, referee):
             exact = referee(replace(statement, tolerance=NO_TOLERANCE, judges=()), *asked)
-            if exact.word not in ("undecided", "disproved as coded"):  # rounded constants
+            undecided = exact.word in ("undecided", "disproved as coded")
+            if not undecided and _exceeds_constants(bench, pool, column, row, index):
                 return Cleared()
             return _in_floats(bench, pool, column, index, value, referee)
     candidates = [*_short(bench, pool, column, value)]
@@ -138,17 +142,15 @@ def _in_floats(
     estimates a side (a supremum, an infimum or `there_is`).
     """
     m, statement = column.measured, bench.statement
-    if not _are_rounding(bench, pool, column, index, value):
-        return Cleared()
     words = "the worst ratio is one up to rounding: both sides agree in floats at"
     least = np.minimum(np.abs(m.lhs), np.abs(m.rhs))
     equal = (np.abs(value - 1) <= ROUNDED) & (least >= LEAST)
     if statement.there_is is not None:  # zero sides that are equal satisfy the claim
         equal |= m.counted & (m.lhs == m.rhs)
-    for row in spread(np.flatnonzero(equal), SHORT + 1) if statement.there_is is None else ():
-        if _fails_by_less(bench, pool, column, row, index, referee):
-            at = in_words(pool.instance(int(row)))
-            return Cleared(doubt=f"floats find both sides equal at {at}, {BY_LESS}")
+    if doubt := _false_below_rounding(bench, pool, column, np.flatnonzero(equal), index, referee):
+        return Cleared(doubt=doubt)
+    if not _are_rounding(bench, pool, column, index, value):
+        return Cleared()
     if np.all(equal[m.counted]):
         return Cleared(f"{words} every instance")
     near, large = np.flatnonzero(equal), m.counted & (least >= LEAST)
@@ -175,6 +177,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
     order = np.argsort(-value, kind="stable")[: int(np.sum(value > 1 + least))]
     for row in map(int, spread(order, SHAKEN)):
+        if column.scale is not None and np.isfinite(column.scale[row]) and m.low[row] <= 1:
+            continue  # the error bar covers the rounding of the summands
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         largest = min(float(largest_entry(instance, np)), LARGE)
         if max(abs(m.lhs[row]), abs(m.rhs[row])) <= TINY * (largest + 1):
@@ -191,6 +195,31 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     return True
 
 
+def false_at_equality(
+    bench: Bench, pool: Pool, column: Column, index: int, referee: Asked, /
+) -> str:
+    """Return the reason why a bound with a named equality case is false by less than rounding.
+
+    The result is empty if ball arithmetic does not know. The function asks about claims whose sets
+    floats hold exactly.
+    """
+    statement, m = bench.statement, column.measured
+    if statement.host or statement.unrefutable or not (statement.over and is_exact(statement)):
+        return ""
+    with np.errstate(invalid="ignore"):
+        rows = np.flatnonzero(m.counted & (np.abs(m.value - 1) <= ROUNDED))
+    return _false_below_rounding(bench, pool, column, rows, index, referee)
+
+
+def _false_below_rounding(
+    bench: Bench, pool: Pool, column: Column, rows: np.ndarray, index: int, referee: Asked
+) -> str:
+    for row in spread(rows, SHORT + 1) if bench.statement.there_is is None else ():
+        if _fails_by_less(bench, pool, column, row, index, referee):
+            return f"floats find both sides equal at {in_words(pool.instance(int(row)))}, {BY_LESS}"
+    return ""
+
+
 def _fails_by_less(
     bench: Bench, pool: Pool, column: Column, row: int, index: int, referee: Asked
 ) -> bool:
@@ -198,9 +227,18 @@ def _fails_by_less(
     if statement.project is not None and not is_exact(statement):
         return False  # rounding may have moved the instance out of its sets
     size = Size(statement.sizes[column.sizes[row]])
-    if has_rounded_constants(bench, instance, size):
+    if not _exceeds_constants(bench, pool, column, row, index):
         return False
     return fails_by_less(statement, statement.forms[index], instance, size, referee)
+
+
+def _exceeds_constants(bench: Bench, pool: Pool, column: Column, row: int, index: int) -> bool:
+    """Return whether rounded constants of the claim's program cannot explain a violation."""
+    instance, size = pool.instance(row), Size(bench.statement.sizes[column.sizes[row]])
+    if not has_rounded_constants(bench, instance, size):
+        return True
+    least = CONSTANTS * terms_at(bench, instance, size, index)
+    return bool(column.measured.lhs[row] - column.measured.rhs[row] > least > 0)
 
 
 def has_rounded_constants(bench: Bench, instance: Instance, size: Size, /) -> bool:

@@ -35,6 +35,9 @@ takes more memory, because the engine holds five runs at once."""
 FIRST = 64
 """The engine first checks this many of the largest violations. If one violation is more than
 rounding, the engine skips the smaller violations. A larger number takes longer."""
+MANY = 512
+"""The engine measures instances with a NaN side again if there are at most this many. A larger number
+takes longer."""
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
 number finds more wrong entries and takes longer."""
@@ -248,6 +251,11 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
     return np.asarray(seems & (small | large))
 
 
+def _lost(m: Measured) -> np.ndarray:
+    """Choose instances with a NaN side, which rounding may have put outside a function's domain."""
+    return np.flatnonzero(m.counted & np.isnan(m.value) & (np.isnan(m.lhs) | np.isnan(m.rhs)))
+
+
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose instances with one zero side and a small other side, if no instance has equal sides.
 
@@ -319,6 +327,10 @@ def _looked_at(
                 jumped[rows] = np.where(new.jumped, m.value[rows] - edge(statement), -np.inf)
             if np.any(new.low > edge(statement)):
                 break
+    if 0 < len(rows := _lost(m)) <= MANY:
+        new = judged(bench, take(batch, rows), size, form)
+        take_over(rows, new, np.isfinite(new.scale) & (new.low <= edge(statement)))
+        scale[rows] = new.scale
     if len(rows := _zero(statement, form, m)):
         new = judged(bench, take(batch, rows), size, form)
         scale[rows] = new.scale

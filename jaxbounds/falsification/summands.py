@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from jaxbounds.falsification.evaluation import is_floating
+from jaxbounds.falsification.measure import UNITS
 from jaxbounds.ground.jax_internals import (
     ClosedJaxpr,
     JaxprEqn,
@@ -64,6 +65,12 @@ factorisations."""
 _POWERS = frozenset(("integer_pow", "pow", "square", "reduce_prod", "cumprod"))
 _AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log": 1.0}
 """For each elementary function, the points at which its value is exact and nonzero."""
+_DOMAINS = {
+    "sqrt": [(0.0, 1.0)], "acos": [(-1.0, 1.0), (1.0, -1.0)], "asin": [(-1.0, 1.0), (1.0, -1.0)],
+    "acosh": [(1.0, 1.0)],
+}  # fmt: skip
+"""For each function that varies like a root near the ends of its domain, the ends, each with the
+direction into the domain."""
 
 Runs = list[Any]
 """The values of one variable in all runs of a program; the unperturbed first run decides the
@@ -219,11 +226,47 @@ class _Walk:
         return carry
 
 
+class _OnDomains(_Walk):
+    """Moves an operand onto the domain of its function if rounding put the operand outside.
+
+    A function such as a root has no slope at an end of its domain. Where rounding decides how near
+    an operand is to the end, the perturbed runs change the function by its own rounding error.
+    """
+
+    def __init__(
+        self, movers: Sequence[Mover], before: Before, after: After, amount: float
+    ) -> None:
+        super().__init__(movers, before, after)
+        self._amount = amount
+
+    def _equation(self, eqn: JaxprEqn, values: list[Runs]) -> list[Runs]:
+        name = eqn.primitive.name
+        if name in _DOMAINS and _floats(values[0][0]):
+            for end, inward in _DOMAINS[name]:
+                values = [self._at(values[0], end, inward), *values[1:]]
+        elif name == "pow" and _floats(values[1][0]):
+            power = values[1][0]
+            if np.all((power > 0) & (power != np.round(power))):
+                values = [self._at(values[0], 0.0, 1.0), *values[1:]]
+        return super()._equation(eqn, values)
+
+    def _at(self, runs: Runs, end: float, inward: float) -> Runs:
+        first, size = np.asarray(runs[0]), _size(runs, self._amount)
+        near = np.abs(first - end) <= UNITS * size
+        if not np.any(near):
+            return runs
+        there = end + inward * self._amount**2 / UNITS * size
+        outside = near & (inward * (first - end) < 0)
+        moved = [np.where(near, there, run).astype(first.dtype) for run in runs[1:]]
+        return [np.where(outside, end, first).astype(first.dtype), *moved]
+
+
 class Terms(NamedTuple):
     """The results of a program, and the sizes of its terms.
 
     Attributes:
-        values: the results of the traced program.
+        values: the results of the traced program; an operand that rounding puts outside the domain
+            of its function, such as sqrt(-1e-17), counts as an end of the domain.
         sizes: for each entry of a float result, the size of the terms that the entry sums, at least
             its absolute value; NaN if the program gave NaN.
     """
@@ -316,7 +359,7 @@ def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
             return outs
         return [moved(out) if _floats(out) else out for out in outs]
 
-    walk = _Walk(movers, before, after)
+    walk = _OnDomains(movers, before, after, amount)
     leaves = [as_value(x) for x in jax.tree.leaves(given)]
     off = lambda x: [move(x) for move in movers] if _floats(x) else [x] * len(movers)
     with np.errstate(all="ignore"):
