@@ -36,8 +36,8 @@ FIRST = 64
 """The engine first checks this many of the largest violations. If one violation is more than
 rounding, the engine skips the smaller violations. A larger number takes longer."""
 MANY = 512
-"""The engine measures instances with a NaN side again if there are at most this many. A larger number
-takes longer."""
+"""The engine measures instances with a NaN side again if there are at most this many. A larger
+number takes longer."""
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
 number finds more wrong entries and takes longer."""

@@ -229,8 +229,8 @@ class _Walk:
 class _OnDomains(_Walk):
     """Moves an operand onto the domain of its function if rounding put the operand outside.
 
-    A function such as a root has no slope at an end of its domain. Where rounding decides how near
-    an operand is to the end, the perturbed runs change the function by its own rounding error.
+    A root has no slope at the end of its domain. The perturbed runs change a root near this end by
+    the rounding error of the root.
     """
 
     def __init__(
