@@ -30,6 +30,7 @@ from jaxbounds.falsification.form_judging import FormJudge
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
+from jaxbounds.falsification.rival_limits import without_rivals
 from jaxbounds.falsification.scales import (
     second_look,
 )
@@ -196,7 +197,9 @@ def _decided(
             decision = Decision("inconclusive", decision.ratio, reason)
         refuted = refuted or (forms[index].is_twin and decision.status in REJECTED)
         decided[index] = decision, stored_ratio
-    decisions, ordered = zip(*((decided[i], judges[i]) for i in range(len(forms))), strict=True)
+    rivals = without_rivals(statement, columns, [decided[i][0] for i in range(len(forms))])
+    decisions = [(decision, decided[i][1]) for i, decision in enumerate(rivals)]
+    ordered = [judges[i] for i in range(len(forms))]
     along, sharp, steep = zip(*((one.along, one.sharp, one.steep) for one in ordered), strict=True)
-    return Findings(bench, pool, columns, list(decisions), controls, left_out, searched, near,
+    return Findings(bench, pool, columns, decisions, controls, left_out, searched, near,
                     along, sharp, steep, late)  # fmt: skip

@@ -5,10 +5,12 @@ Parameters double unless said otherwise, so that slopes and factors are powers o
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from stubs import measured, statement
 
+import jaxbounds as jb
 from jaxbounds.claims.statements import Size
 from jaxbounds.falsification.limits import _left, judged_limit, trend
 
@@ -325,3 +327,22 @@ def test_the_sign_of_a_difference_comes_from_its_sides():
     sizes = tuple({"n": int(x)} for x in n)
     m = measured(np.abs(KAPPA - 1.96), lhs=KAPPA, rhs=1.96)
     assert judged_limit(_limit(sizes), m, np.arange(5)).status == "inconsistent"
+
+
+def _versions(limits):
+    """Return the statuses of claims that sqrt(n^2 + n) - n tends to different limits."""
+    lhs = lambda n: jnp.sqrt(n**2 + n) - n
+    first, *others = [lambda n, limit=limit: limit + 0.0 * n for limit in limits]
+    claim = jb.claim(
+        "mine.limit", lhs, "->", first, over={}, towards={"n": np.inf},
+        sizes=[{"n": 2**k} for k in range(2, 9)], false=others,
+    )  # fmt: skip
+    return [verdict.status for verdict in jb.falsify(claim)]
+
+
+def test_a_limit_is_refuted_by_another_limit_that_the_left_side_reaches():
+    assert _versions([0.5, 0.49, 0.501]) == ["consistent", "inconsistent", "inconsistent"]
+
+
+def test_a_false_limit_does_not_refute_the_true_limit():
+    assert _versions([0.49, 0.5])[1] == "consistent"
