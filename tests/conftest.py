@@ -20,9 +20,8 @@ import jax
 import jaxtyping
 import psutil
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 
-from jaxbounds.ground.jax_internals import enable_x64
+from jaxbounds.ground.jax_internals import enable_x64, forget_compilation_cache
 
 # Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
@@ -142,7 +141,7 @@ def _settings_restored(*names):
     if any(jax.config.values[name] != value for name, value in before.items()):
         for name, value in before.items():
             jax.config.update(name, value)
-        compilation_cache.reset_cache()
+        forget_compilation_cache()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -193,7 +192,7 @@ def kept_programs(tmp_path_factory):
     with _settings_restored(*names):
         jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-        compilation_cache.reset_cache()
+        forget_compilation_cache()
         yield
 
 

@@ -1,6 +1,8 @@
 """A column of the verdicts is declared once: `report.columns.COLUMNS`."""
 
+import ast
 import dataclasses
+import inspect
 import re
 import subprocess
 import sys
@@ -74,9 +76,11 @@ DISTINCT = Verdict(
     by_size={"n=105": 0.106, "n=107": 0.108}, sensitivity=0.109, horizon=110,
     enumerates="enumerates", drawn=0.111, counterexample_ratio=0.112, worst_file="worst",
     shrunk_ratio=0.113, shrunk_file="shrunk", size={"n": 114}, sides=(1.15, 4.6), tolerance=0.116,
-    seconds=117.5, seed=118, source="source",
+    seconds=117.5, seed=118, source="source", quantiles=(0.119,), checked=("checked",),
 )  # fmt: skip
 """A verdict whose fields all differ, so that a column that shows another field is seen."""
+MAKERS = ("Verdict", "replace", "_replace")
+"""The functions that give fields of a verdict their values."""
 CELLS = {
     "statement": "mine.id",
     "kind": "inequality",
@@ -89,6 +93,31 @@ CELLS = {
     "largest size": "n=107",
 }
 """The text of each column for the verdict `DISTINCT`; `draws` is a picture of the page."""
+
+
+NO_NUMBER_OR_TEXT = {"out_of_time", "near", "certificate", "precision", "witness_file"}
+"""Fields whose values in `DISTINCT` need not differ from the default: flags, and a few words."""
+
+
+def test_the_fields_of_the_distinct_verdict_are_set():
+    plain = [
+        f.name for f in dataclasses.fields(Verdict)
+        if f.default is not dataclasses.MISSING and getattr(DISTINCT, f.name) == f.default
+    ]  # fmt: skip
+    assert set(plain) <= NO_NUMBER_OR_TEXT
+
+
+def test_each_field_of_a_verdict_is_given_a_value_somewhere_and_documented():
+    given = set()
+    for path in Path(jb.__file__).parent.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in MAKERS:
+                given |= {word.arg for word in call.keywords}
+    said = re.findall(r"^ {4}(\w+):", inspect.getdoc(Verdict), re.MULTILINE)
+    for field in dataclasses.fields(Verdict):
+        constant = field.name == "precision"  # checks run in float64
+        assert constant or field.name in given, f"no call gives {field.name}= a value"
+        assert field.name in said, f"`Attributes` of `Verdict` lacks {field.name}"
 
 
 def test_each_column_shows_its_field():

@@ -40,6 +40,18 @@ def test_one_module_touches_what_jax_does_not_promise():
     assert not list(_lines("jaxbounds", "colab", names=INSIDE))
 
 
+IMPORTS = re.compile(rf"^\s*(from|import) (jax\.{INNER}|jax import (.*\W)?{INNER})")
+OTHERS = ("benchmarks/lowering.py", "tests/test_cli.py", "tests/certify/test_added_rules.py",
+          "tests/curvature/test_right_or_refused.py")  # fmt: skip
+"""The tests and benchmarks that import the inside of JAX themselves."""
+
+
+def test_contributing_names_the_tests_that_import_the_inside_of_jax():
+    assert not list(_lines("tests", "benchmarks", names=IMPORTS, but=OTHERS))
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf8")
+    assert [place for place in OTHERS if f"`{place}`" not in text] == []
+
+
 @pytest.mark.parametrize("line", [
     "import jax.extend", "from jax.extend import core", "from jax import extend as inner",
     "from jax import lax, _src", "from jax import (experimental, lax)", "jax.lib.xla_bridge",

@@ -1,7 +1,9 @@
 """Sets as objects: draws, projections, extreme points, moves and coordinates, by properties."""
 
+import dataclasses
 import functools
 import importlib
+import inspect
 import itertools
 import math
 import pkgutil
@@ -110,6 +112,13 @@ def _all_drawn(chosen):
 
 def _drawn(chosen, count=200):
     return _all_drawn(chosen)[:count]
+
+
+def _with_one_entry(chosen):
+    """The sets of the same kind and numbers whose points are a single number."""
+    if isinstance(chosen, jb.Ball | jb.Box) and not isinstance(chosen, jb.Sphere):
+        return [dataclasses.replace(chosen, shape=1)]
+    return []
 
 
 def _met(chosen, points):
@@ -235,6 +244,27 @@ def test_the_projection_on_orthogonal_matrices_is_the_nearest_of_many():
         assert np.linalg.norm(near - y) <= distances.min()
 
 
+@each
+def test_a_set_is_convex_exactly_if_it_says_so(chosen):
+    points = _drawn(chosen, 400)
+    inside = _met(chosen, (points[::2] + points[1::2]) / 2)
+    assert inside.all() if chosen.convex else not inside.all()
+
+
+def test_the_table_of_sets_gives_their_parameters_and_defaults():
+    page = Path(jb.__file__).with_name("guide") / "say.md"
+    rows = re.findall(r"^\| (`\w+\(.*?)\|", page.read_text(encoding="utf8"), re.MULTILINE)
+    calls = [call for row in rows for call in re.findall(r"`(\w+)\((.*?)\)`", row)]
+    assert len(calls) > 10
+    for name, given in calls:
+        there = inspect.signature(getattr(jb, name)).parameters
+        for word in () if given == "..." else given.split(", "):
+            parameter, _, value = word.partition("=")
+            if parameter.isidentifier():
+                assert parameter in there, f"{name}({word}) in guide/say.md"
+                assert value in ("", str(there[parameter].default)), f"{name}({word})"
+
+
 @bounded
 def test_vertices_are_extreme(chosen):
     """No vertex lies within a segment of the set: v + t and v - t are not both in it."""
@@ -271,13 +301,14 @@ def test_candidates_are_in_the_set(chosen):
 
 @pytest.mark.parametrize(
     "chosen", [c for c in BOUNDED if isinstance(c, jb.Ball | jb.Simplex | jb.Box)]
+    + [small for c in BOUNDED for small in _with_one_entry(c)]
     + [jb.Each(jb.Sphere(1, 2), 2), jb.Each(jb.Orthogonal(2), 2), jb.Each(jb.Box(0, 1, 2), 2)]
     + [jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2)]
     + [jb.Symmetric("d", at_most=2)],
     ids=repr,
 )  # fmt: skip
 def test_coordinates_stay_in_the_set_and_reach_it(chosen):
-    if isinstance(chosen, jb.Ball) and chosen.p in (1, 3):
+    if isinstance(chosen, jb.Ball) and chosen.p in (1, 3) and chosen.shape != 1:
         with pytest.raises(ValueError, match="has no known coordinates"):
             chosen.charts(SIZE)
         return

@@ -120,6 +120,11 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
+def test_an_attribute_may_be_zero():
+    found = element("td", 0, data_samples=0, data_ratio=0.0, title="", hidden=False, lang=None)
+    assert found == '<td data-samples="0" data-ratio="0.0">0</td>'
+
+
 @pytest.mark.parametrize("address", ADDRESSES, ids=ascii)
 def test_a_link_leads_to_web_pages_or_nowhere(address):
     assert not may_lead(address)

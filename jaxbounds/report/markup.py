@@ -47,6 +47,6 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
             continue
         if value is True:
             words.append(key)
-        elif value not in (None, False, ""):
+        elif value is not None and value is not False and value != "":
             words.append(f'{key}="{html.escape(str(value))}"')
     return Html(f"<{' '.join(words)}>{joined(*children)}</{name}>")

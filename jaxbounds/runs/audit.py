@@ -105,9 +105,8 @@ def audit(
         certify: whether to disprove each failing form (a version of a claim) in ball arithmetic,
             which encloses rounding errors. The option needs the optional packages
             `jaxbounds[certify]`.
-        on: the engine that judges (local processes, Dask or SLURM), as for `verify`.
-        jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
-            Engines other than "processes" ignore `jobs`.
+        on: the engine that judges, as for `verify`.
+        jobs: the number of processes, as for `verify`.
 
     Raises:
         Refused: if no paper has this name, or the folder holds verdicts on another paper.

@@ -307,9 +307,8 @@ def certify(
             no file for Rocq about a form with more operations.
         slack: the slack of every proof, which replaces the slack that the domain states. A proof
             shows lhs <= rhs + slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
-        on: the engine that does the work (local processes, Dask or SLURM), as for `verify`.
-        jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
-            Engines other than "processes" ignore `jobs`.
+        on: the engine that does the work, as for `verify`.
+        jobs: the number of processes, as for `verify`.
 
     Raises:
         Refused: if `verify` would refuse the same arguments.

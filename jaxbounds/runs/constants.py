@@ -179,9 +179,8 @@ def constants_of(
         seconds: the limit, in seconds of processor time, for the search at each size. The search at
             a size ends earlier if climbs from enough starting instances end at the same constant.
         grow: whether to search also at the statement's first size with each axis doubled in turn.
-        on: the engine that does the work (local processes, Dask or SLURM), as for `verify`.
-        jobs: the number of processes; 0 means one for each core. Engines other than "processes"
-            ignore `jobs`.
+        on: the engine that does the work, as for `verify`.
+        jobs: the number of processes, as for `verify`; 1 is the default.
 
     Raises:
         Refused: in the cases that `verify` lists, and if an optional dependency (extra) is missing.

@@ -1,4 +1,4 @@
-"""Engines compute pieces of work: on local processes, a Dask cluster, or SLURM's queue."""
+"""Engines compute pieces of work in other processes, perhaps on other machines."""
 
 import concurrent.futures
 import contextlib

@@ -7,7 +7,6 @@ import jax
 import numpy as np
 import pytest
 import xarray as xr
-from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbounds.experiments.sweeps import Checkpoints
 from jaxbounds.seqlength.experiments import comparison, deciding, majority, training
@@ -36,19 +35,8 @@ TINY = SparseMajority(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shared_cache(tmp_path_factory):
+def shared_cache(kept_programs):
     """Every run below is the same program: compile it once."""
-    ours = {
-        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-    }
-    before = {name: getattr(jax.config, name) for name in ours}
-    for settings in (ours, before):
-        for name, value in settings.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-        if settings is ours:
-            yield
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from jaxbounds.claims.statements.instance import Instance, Size
@@ -171,8 +172,16 @@ class TwoSides:
             if type(problem) not in _SAID:
                 raise
             words = f"{where} raised {type(problem).__name__}: {_first_line(problem)}"
+            shapes = [
+                f"{name} has shape {jnp.shape(entries[name])}"
+                for name in parameters(side)
+                if isinstance(entries.get(name), jax.Array)
+            ]
+            given = f" ({', '.join(shapes)})" if shapes else ""
+            number = any(words.endswith("()") for words in shapes)
+            sets = ", or sets with a shape, such as jb.Ball(1, 'd')" if number else ""
             raise type(problem)(
-                f"{words}. Try to call the function on one instance"
+                f"{words}{given}. Try to call the function on one instance{sets}"
             ).with_traceback(problem.__traceback__) from problem
         raise TypeError(
             f"{where} returned value={found}, expected a number. Try `return` in the function"
