@@ -14,6 +14,7 @@ from jaxbounds.cli.help_text import page
 from jaxbounds.cli.run import Options as Running
 from jaxbounds.cli.verify import verify as command
 from jaxbounds.papers.selection import selected
+from jaxbounds.runs import experiment
 from jaxbounds.runs.experiment import compute
 from jaxbounds.runs.request import Request, again, requested
 from jaxbounds.runs.statement_run import Options
@@ -139,6 +140,33 @@ def test_workers_of_shards_get_each_option_of_run():
 def test_each_part_of_a_request_is_read_by_its_run(name):
     part = {"seed": "key"}.get(name, name)
     assert re.search(rf"\brequest\.{part}\b", inspect.getsource(compute))
+
+
+class _Computed(Exception):
+    """The request of a run, which stops before it computes."""
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    def stop(request, *given, **named):
+        raise _Computed(request)
+
+    for module in (experiment, inspect.getmodule(Running)):
+        monkeypatch.setattr(module, "compute", stop)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_run_gets_each_option_from_the_function_and_from_the_command(name, stopped, tmp_path):
+    asked = requested("qstr.fig2", **{name: ASKED[name]})
+    calls = (
+        lambda: jb.run("qstr.fig2", **{name: ASKED[name]}),
+        lambda: main(["run", "qstr.fig2", *asked.flags, "--out", str(tmp_path / "new")]),
+    )
+    for call in calls:
+        with pytest.raises(_Computed) as found:
+            call()
+        given = found.value.args[0]
+        assert (given.about, given.imports) == (asked.about, asked.imports)
 
 
 @pytest.mark.parametrize("name", RUN_FIELDS)
