@@ -116,7 +116,8 @@ def cleared(
         if not said.clears and not clears_at_the_set(statement, *asked, referee):
             exact = referee(replace(statement, tolerance=NO_TOLERANCE, judges=()), *asked)
             undecided = exact.word in ("undecided", "disproved as coded")
-            if not undecided and _exceeds_constants(bench, pool, column, row, index):
+            known = exact.word != "disproved" or _exceeds_constants(bench, pool, column, row, index)
+            if known and not undecided:
                 return Cleared()
             return _in_floats(bench, pool, column, index, value, referee)
     candidates = [*_short(bench, pool, column, value)]
