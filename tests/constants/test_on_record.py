@@ -87,7 +87,9 @@ def _slips(found, worst):
         end = Decimal(found.high)
         if Decimal(10) ** (-2 - found.digits) * abs(end) > end - Decimal(found.low) > 0:
             yield f"{found.digits} digits, and the enclosure has more"
-    if found.where in SETTLED and found.instance:
+    if not sum(found.agreed.values()) == found.agreeing <= found.starts == sum(found.kinds.values()):
+        yield f"{found.agreeing} of {found.starts} starts agree: {found.agreed}, {found.kinds}"
+    if found.where in SETTLED:
         if found.instance_ratio != pytest.approx(found.ratio, rel=SHOWN):
             yield f"ratio {found.ratio}, and its instance has {found.instance_ratio}"
     elif found.where != "none" and not found.low and found.ratio < 0.9 * worst:
@@ -109,6 +111,7 @@ def test_a_constant_on_record_agrees_with_what_stands_beside_it(paper):
         sizes = [Size(found.size) for found in one.sizes]
         assert sorted(map(repr, sizes)) == sorted(map(repr, statement.sizes)), name
         assert (one.label, one.formula) == (statement.label, statement.formula), name
+        assert one.seed == 0, f"{name}: a record has the seed of the command without --seed"
         several = len(sizes) > 1
         for found in one.sizes:
             there = worst[one.id][one.form]
