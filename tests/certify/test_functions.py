@@ -152,6 +152,35 @@ def test_a_function_of_a_point_is_tight(name):
         assert truth.real(draws.exactly(found.rad())) <= TIGHT * max(1, true), (x, found)
 
 
+BALLS = (*((m, 2.0**-20) for m in (-7.3, -1.7, -0.6, 0.3, 0.8, 1.9, 6.1)), (0.1, 0.6), (-0.1, 0.4),
+         (0.2, 3), (-0.5, 0.2), (-2, 1), (3, 1.5), (1.9, 0.7))  # fmt: skip
+"""Midpoints and radii of short balls, and of balls that have both signs or one sign."""
+LONG = 8.0
+"""An enclosure may be this many times longer than the values of the function at nine points."""
+NO_LENGTH = {"sign": "jumps", "floor": "jumps", "ceil": "jumps", "lgamma": "FLINT knows no long ball",
+             "tan": "has poles", "digamma": "has poles"}  # fmt: skip
+"""Functions whose enclosures the test does not measure, with the reason."""
+
+
+@pytest.mark.parametrize("name", sorted(set(functions.UNARY) - set(NO_LENGTH)))
+def test_a_function_of_a_ball_is_about_as_long_as_its_values(name):
+    measured = 0
+    for middle, radius in BALLS:
+        at = [Fraction(middle) + Fraction(radius) * k / 4 for k in range(-4, 5)]
+        try:
+            true = [truth.real(truth.UNARY[name](x)) for x in at]
+        except (truth.Unknown, TypeError, ValueError):
+            continue
+        length = max(true) - min(true)
+        if length < 1e-4 * radius:  # near an extremum
+            continue
+        with precision(192):
+            found = functions.UNARY[name](arb(middle, radius))
+        assert 2 * truth.real(draws.exactly(found.rad())) <= LONG * length, (middle, radius, found)
+        measured += 1
+    assert measured >= 3
+
+
 @pytest.mark.parametrize("name", sorted(functions.BINARY))
 def test_a_function_of_two_points_is_tight(name):
     rng = np.random.default_rng(7)

@@ -94,6 +94,7 @@ _expm1 = _total(_monotone(lambda x: x.expm1()), -ONE, INF)
 _logistic = _total(_monotone(lambda x: divide(ONE, plus(ONE, _raised(-x)))), ZERO, ONE)
 _tanh = _total(_monotone(lambda x: x.tanh()), -ONE, ONE)
 _erf = _total(_monotone(lambda x: x.erf()), -ONE, ONE)
+_digamma = _monotone(lambda x: x.digamma())
 
 
 def integer_power(x: arb, n: int, /) -> arb:
@@ -278,7 +279,7 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "log1p": log1p,
     "logistic": _logistic,
     "tanh": _tanh,
-    "sinh": _total(lambda x: x.sinh()),
+    "sinh": _total(_monotone(lambda x: x.sinh())),
     "cosh": _total(lambda x: x.cosh()),
     "sin": _of_angle(lambda x: x.sin()),
     "cos": _of_angle(lambda x: x.cos()),
@@ -286,14 +287,14 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "asin": _total(lambda x: x.asin()),
     "acos": _total(lambda x: x.acos()),
     "atan": _total(lambda x: x.atan(), -arb.pi() / 2, arb.pi() / 2),
-    "asinh": _total(lambda x: x.asinh()),
-    "acosh": _total(lambda x: x.acosh()),
-    "atanh": _total(lambda x: x.atanh()),
+    "asinh": _total(_monotone(lambda x: x.asinh())),
+    "acosh": _total(_monotone(lambda x: x.acosh())),
+    "atanh": _total(_monotone(lambda x: x.atanh())),
     "erf": _erf,
-    "erfc": _total(lambda x: x.erfc()),
-    "erf_inv": _total(lambda x: x.erfinv()),
+    "erfc": _total(_monotone(lambda x: x.erfc())),
+    "erf_inv": _total(_monotone(lambda x: x.erfinv())),
     "lgamma": _total(lambda x: x.lgamma() if x > 0 else NAN),
-    "digamma": _total(lambda x: x.digamma()),
+    "digamma": _total(lambda x: _digamma(x) if x > 0 or not x.contains_integer() else NAN),
     "floor": floor,
     "ceil": ceil,
 }
