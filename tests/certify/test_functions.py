@@ -157,7 +157,7 @@ BALLS = (*((m, 2.0**-20) for m in (-7.3, -1.7, -0.6, 0.3, 0.8, 1.9, 6.1)), (0.1,
 """Midpoints and radii of short balls, and of balls that have both signs or one sign."""
 LONG = 8.0
 """An enclosure may be this many times longer than the values of the function at nine points."""
-NO_LENGTH = {"sign": "jumps", "floor": "jumps", "ceil": "jumps", "lgamma": "FLINT knows no long ball",
+NO_LENGTH = {"sign": "jumps", "floor": "jumps", "ceil": "jumps", "lgamma": "FLINT gives no ball",
              "tan": "has poles", "digamma": "has poles"}  # fmt: skip
 """Functions whose enclosures the test does not measure, with the reason."""
 

@@ -87,7 +87,8 @@ def _slips(found, worst):
         end = Decimal(found.high)
         if Decimal(10) ** (-2 - found.digits) * abs(end) > end - Decimal(found.low) > 0:
             yield f"{found.digits} digits, and the enclosure has more"
-    if not sum(found.agreed.values()) == found.agreeing <= found.starts == sum(found.kinds.values()):
+    counts = sum(found.agreed.values()), sum(found.kinds.values())
+    if counts != (found.agreeing, found.starts) or found.agreeing > found.starts:
         yield f"{found.agreeing} of {found.starts} starts agree: {found.agreed}, {found.kinds}"
     if found.where in SETTLED:
         if found.instance_ratio != pytest.approx(found.ratio, rel=SHOWN):
