@@ -466,7 +466,8 @@ def shaken(traced: Any, given: Any, seed: int, /) -> Any:
     def after(eqn: JaxprEqn, ins: list, outs: list, moved: Mover) -> list:
         if eqn.primitive.name in ("eq", "ne") and _floats(ins[0]):
             a, b = ins
-            near = (a != b) & (np.abs(a - b) <= TIED * np.maximum(np.abs(a), np.abs(b)))
+            largest = np.maximum(np.abs(a), np.abs(b))
+            near = (a != b) & (np.abs(a - b) <= TIED * largest) & np.isfinite(largest)
             return [np.where(near & bool(seed % 2), ~outs[0], outs[0])]
         at = lambda out: np.where(_unrounded(eqn, ins, out), out, moved(out)).astype(out.dtype)
         return [at(out) if _floats(out) else out for out in outs]
