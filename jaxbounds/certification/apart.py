@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import arb
 
+from jaxbounds.falsification.second_opinion import UNDEFINED
 from jaxbounds.programs.balls.values import (
     INF,
     ZERO,
@@ -63,7 +64,7 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
     if left.shape != right.shape:
         left, right = np.broadcast_arrays(left, right)
     if any(v.is_nan() for v in (*left, *right)):
-        raise Undecided("ball arithmetic has no enclosure of a side, which may be undefined")
+        raise Undecided(UNDEFINED)
     stated = _stated(error)
     if relation in ("<=", ">="):  # `lhs` is the side claimed to be smaller
         if len(left) != 1:

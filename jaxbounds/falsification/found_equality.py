@@ -61,6 +61,9 @@ TINY = 1e-6
 SMALL = 1e-3
 """If both sides are at most this share of the terms that they sum, the rounding of the terms may
 explain their difference. A larger share mistakes more small violations for rounding."""
+LOOSE = 1e-3
+"""The sides of an instance clearly differ if lhs / rhs is below one by this amount. A larger amount
+finds fewer equalities."""
 CONSTANTS = 2.0**-50
 """Rounded constants, such as pi, may explain a violation up to this share of the summands. A larger
 share overlooks more tiny violations."""
@@ -140,7 +143,8 @@ def _in_floats(
     The engine calls this function if ball arithmetic cannot decide, for example at a tie of
     singular values. Beside an instance with equal sides, lhs / rhs must be below one. This
     condition does not apply if the sides are equal at every instance, or if an inner search
-    estimates a side (a supremum, an infimum or `there_is`).
+    estimates a side (a supremum, an infimum or `there_is`). All neighbours may have equal sides if
+    the sides clearly differ at another instance.
     """
     m, statement = column.measured, bench.statement
     words = "the worst ratio is one up to rounding: both sides agree in floats at"
@@ -159,10 +163,13 @@ def _in_floats(
         return Cleared(f"the ratio is one up to rounding only where a side is below {LEAST:g}")
     if _is_searched(statement) and len(near):
         return Cleared(f"{words} {in_words(pool.instance(int(near[-1])))}")
+    apart = np.any(m.counted & (value < 1 - LOOSE))
     for row in map(int, near[np.argsort(np.abs(value[near] - 1), kind="stable")[:IN_FLOATS]]):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         ratios = beside(bench, instance, size, index)
-        if np.any(ratios < 1 - statement.tolerance) and np.all(ratios <= 1 + ROUNDED):
+        falls = np.any(ratios < 1 - statement.tolerance)
+        plateau = len(ratios) and np.all(np.abs(ratios - 1) <= ROUNDED) and apart
+        if (falls or plateau) and np.all(ratios <= 1 + ROUNDED):
             return Cleared(f"{words} {in_words(instance)}")
     return Cleared()
 

@@ -15,6 +15,7 @@ from jaxbounds.falsification.bench import Bench, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.measure import UNITS
+from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.scales import (
     flat_sides,
     is_looked_at,
@@ -39,8 +40,9 @@ LARGE = 1e6
 """The engine estimates rounding from the largest entry, taken as at most this number. A larger
 number mistakes more violations for rounding."""
 ALONE = 0.5
-"""A violation may shrink by this share if the instance is measured alone or projected. A larger
-share accepts violations whose sizes differ more between compilers."""
+"""A violation may shrink by this share if the instance is measured alone or projected, and may
+vanish at this share of the neighbours of a point with undefined sides. A larger share accepts
+violations whose sizes differ more between compilers."""
 CERTAIN = 1e3
 """A violation must exceed this multiple of the error of an operation with fewer digits than
 float64. A larger multiple leaves more violations undecided."""
@@ -59,6 +61,8 @@ TRUE = "the claim is true on this instance"
 """The reason that `jaxbounds.certify` gives if the instance satisfies the claim."""
 HYPOTHESIS = "hypothesis "
 """The first word of the reason that ball arithmetic gives if it cannot decide a hypothesis."""
+UNDEFINED = "ball arithmetic has no enclosure of a side, which may be undefined"
+"""The reason that `jaxbounds.certify` gives if an enclosure of a side is infinite or NaN."""
 JUMPS = "where the rounding of a constant may decide a jump"
 """A part of the reason if other roundings of a claim's constants remove a confirmed violation."""
 FLOATS_ONLY = (
@@ -223,6 +227,11 @@ def stands(
             f"rounding may decide a hypothesis: {said.reason}. Try hypotheses with a margin, such "
             "as x > 1e-6 for x > 0"
         )
+    if said.reason == UNDEFINED and not _stays_nearby(bench, index, found, on_sets=True):
+        return (
+            f"a tiny change of the instance {in_words(instance)} removes the violation, and "
+            f"{said.reason} there. Try hypotheses that exclude such instances"
+        )
     if not (rounding or beside or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
@@ -240,8 +249,14 @@ def stands(
     )
 
 
-def _stays_nearby(bench: Bench, index: int, found: tuple[Instance, Size, float]) -> bool:
-    """Return whether most of a violation stays at an instance beside the given instance."""
+def _stays_nearby(
+    bench: Bench, index: int, found: tuple[Instance, Size, float], *, on_sets: bool = False
+) -> bool:
+    """Return whether most of a violation stays at an instance beside the given instance.
+
+    If `on_sets`, `Statement.project` moves the neighbours onto the sets, and the violation must
+    stay at half of the neighbours. The result is also true if no neighbour meets the hypotheses.
+    """
     instance, size, value = found
     rng = np.random.default_rng(0)
 
@@ -252,13 +267,20 @@ def _stays_nearby(bench: Bench, index: int, found: tuple[Instance, Size, float])
         largest = np.max(np.abs(leaf), initial=0.0) or 1.0
         return many + BESIDE * largest * rng.normal(size=many.shape)
 
-    m = bench(jax.tree.map(moved, dict(instance)), size).column(index)
+    near = jax.tree.map(moved, dict(instance))
+    if on_sets:
+        near = projected(bench, size)(near)
+    m = bench(near, size).column(index)
+    if on_sets and not np.any(m.counted):
+        return True
     if bench.statement.relation == "=":  # a side that is zero makes each relative difference one
         own = bench.one(instance, size).column(index)
-        least = ALONE * abs(float(own.lhs) - float(own.rhs))
-        return bool(np.any(m.counted & (np.abs(m.lhs - m.rhs) >= least)))
-    least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
-    return bool(np.any(m.counted & (m.value >= least)))
+        stays = np.abs(m.lhs - m.rhs) >= ALONE * abs(float(own.lhs) - float(own.rhs))
+    else:
+        stays = m.value >= edge(bench.statement) + ALONE * (value - edge(bench.statement))
+    if on_sets:
+        return float(np.mean(stays[m.counted])) >= ALONE
+    return bool(np.any(m.counted & stays))
 
 
 def _by_a_constant(

@@ -38,12 +38,15 @@ longer."""
 DIGITS = range(7)
 """Numbers of decimal places to which the search rounds an instance with close sides. More places
 find more excluded points."""
+SMALL = (1e-3, 1e-6, 1e-9, 1e-12, 1e-15)
+"""Shares of an array's largest entry below which the search replaces entries by zero. More shares
+find more excluded points."""
 BESIDE = 0.05
 """An excluded point explains the close sides of an instance at most this far away, relative to
 1 + the absolute values of its entries. A larger value explains more instances."""
-WAY = (0.25, 0.5, 0.75)
-"""On the way to an excluded point, lhs/rhs must be within FALLS of one at these parts of the way.
-More parts leave more claims undecided."""
+WAY = (0.25, 0.5, 0.75, 0.99, 0.9999)
+"""The parts of the way to an excluded point at which the search measures lhs/rhs. More parts leave
+more claims undecided."""
 OUT, BACK = (1.05, 1.2, 1.5, 2.0, 4.0, 16.0, 256.0), tuple(0.5**k for k in (1, 2, 4, 8, 16, 32, 64))
 """Factors that move an array to a limit, and back. More factors leave more claims undecided."""
 TINY = 1e-3
@@ -181,7 +184,7 @@ def _comes_closer(
 def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
     """Return whether the sides stay close up to an excluded point near the instance.
 
-    The excluded point misses a hypothesis, and its sides are equal.
+    The excluded point misses a hypothesis. Its sides are equal, or come closer on the way to it.
     """
     many = list(_nearby(bench, instance, size))
     if not many:
@@ -190,23 +193,28 @@ def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, i
     with np.errstate(invalid="ignore"):
         gap = np.abs(m.lhs - m.rhs)
         equal = gap <= LAST * np.maximum(np.abs(m.lhs), np.abs(m.rhs))
-    for at in np.flatnonzero((~m.met & equal)[1:]):
+    unknown = ~np.isfinite(gap)  # such as 0 / 0
+    for at in np.flatnonzero((~m.met & (equal | unknown))[1:]):
         way = [jax.tree.map(lambda x, y, f=f: x + f * (y - x), instance, many[at]) for f in WAY]
-        between = _measured(bench, way, size, index)
-        closer = 1 - between.value <= FALLS
-        if np.all(closer):
+        apart = 1 - _measured(bench, way, size, index).value
+        if equal[1 + at] and np.all(apart <= max(FALLS, 1 - m.value[0])):
+            return True
+        ends = apart[-1] <= (1 - WAY[-1]) * TIMES * (1 - m.value[0])
+        if ends and np.all(np.diff([1 - m.value[0], *apart]) <= 0):
             return True
     return False
 
 
 def _nearby(bench: Bench, instance: Instance, size: Size) -> Iterator[Instance]:
-    """Yield points near the instance: with rounded entries, or with entries at ends of sets."""
+    """Yield points near the instance: with rounded entries, zeros, or entries at ends of sets."""
     leaves = [np.asarray(x) for x in jax.tree.leaves(dict(instance))]
     floats = [i for i, x in enumerate(leaves) if is_float(x) and x.size]
     groups = [[i] for i in floats] + [floats] * (len(floats) > 1)
     beside = lambda new, i: np.all(np.abs(new - leaves[i]) <= BESIDE * (1 + np.abs(leaves[i])))
     for group in groups:
         options = [{i: np.round(leaves[i], places) for i in group} for places in DIGITS]
+        large = lambda i, share: np.abs(leaves[i]) > share * _largest(leaves[i])
+        options += [{i: leaves[i] * large(i, share) for i in group} for share in SMALL]
         for sign in (1, -1):
             steps = {i: sign * BESIDE * (1 + np.abs(leaves[i])) for i in group}
             pushed = _changed(instance, {i: leaves[i] + steps[i] for i in group})
