@@ -11,8 +11,9 @@ import numpy as np
 
 from jaxbounds.claims.sets import Integers
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
-from jaxbounds.falsification.bench import Bench, batch_of
+from jaxbounds.falsification.bench import Bench, batch_of, take
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
+from jaxbounds.falsification.compared import sides_of
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.measure import UNITS
 from jaxbounds.falsification.move_search import projected
@@ -23,6 +24,7 @@ from jaxbounds.falsification.scales import (
     measured_again,
     sizes_of_terms,
 )
+from jaxbounds.falsification.summands import has_jumps
 from jaxbounds.falsification.wording import in_words
 from jaxbounds.programs.interpreted import NotInterpreted
 
@@ -227,7 +229,9 @@ def stands(
             f"rounding may decide a hypothesis: {said.reason}. Try hypotheses with a margin, such "
             "as x > 1e-6 for x > 0"
         )
-    if said.reason == UNDEFINED and not _stays_nearby(bench, index, found, on_sets=True):
+    many = take(batch_of(jax.tree.map(np.asarray, instance)), [0] * bench.batch)
+    smooth = said.reason == UNDEFINED and not has_jumps(sides_of(bench, size, many)[0])
+    if smooth and not _stays_nearby(bench, index, found, on_sets=True):
         return (
             f"a tiny change of the instance {in_words(instance)} removes the violation, and "
             f"{said.reason} there. Try hypotheses that exclude such instances"

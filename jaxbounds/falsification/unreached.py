@@ -44,9 +44,10 @@ find more excluded points."""
 BESIDE = 0.05
 """An excluded point explains the close sides of an instance at most this far away, relative to
 1 + the absolute values of its entries. A larger value explains more instances."""
-WAY = (0.25, 0.5, 0.75, 0.99, 0.9999)
-"""The parts of the way to an excluded point at which the search measures lhs/rhs. More parts leave
-more claims undecided."""
+WAY, END = (0.25, 0.5, 0.75), 0.9999
+"""The parts of the way to an excluded point at which the search measures lhs/rhs. If the sides are
+undefined at the excluded point, they must come close at the part END. More parts and a larger END
+leave more claims undecided."""
 OUT, BACK = (1.05, 1.2, 1.5, 2.0, 4.0, 16.0, 256.0), tuple(0.5**k for k in (1, 2, 4, 8, 16, 32, 64))
 """Factors that move an array to a limit, and back. More factors leave more claims undecided."""
 TINY = 1e-3
@@ -195,12 +196,14 @@ def _is_beside_an_excluded_point(bench: Bench, instance: Instance, size: Size, i
         equal = gap <= LAST * np.maximum(np.abs(m.lhs), np.abs(m.rhs))
     unknown = ~np.isfinite(gap)  # such as 0 / 0
     for at in np.flatnonzero((~m.met & (equal | unknown))[1:]):
-        way = [jax.tree.map(lambda x, y, f=f: x + f * (y - x), instance, many[at]) for f in WAY]
-        apart = 1 - _measured(bench, way, size, index).value
-        if equal[1 + at] and np.all(apart <= max(FALLS, 1 - m.value[0])):
+        way = [jax.tree.map(lambda x, y, f=f: x + f * (y - x), instance, many[at])
+               for f in (*WAY, END)]  # fmt: skip
+        *apart, last = 1 - _measured(bench, way, size, index).value
+        own = 1 - m.value[0]
+        if equal[1 + at] and np.all(np.array(apart) <= max(FALLS, own)):
             return True
-        ends = apart[-1] <= (1 - WAY[-1]) * TIMES * (1 - m.value[0])
-        if ends and np.all(np.diff([1 - m.value[0], *apart]) <= 0):
+        comes = np.all(np.diff([own, *apart, last]) <= 0) and last <= (1 - END) * TIMES * own
+        if unknown[1 + at] and comes:
             return True
     return False
 
