@@ -188,18 +188,19 @@ def projection(statement: Statement, size: Size) -> Callable[[Instance], Instanc
     """Return a function that moves an instance to a nearby instance that meets the hypotheses.
 
     The function does not change an instance that meets the hypotheses, except to undo a drift out
-    of a thin set, such as a sphere.
+    of a thin set, such as a sphere. The function replaces -0 by 0, because real numbers have no -0.
     """
     project, xp = statement.project, np if statement.host else jnp
+    plain = lambda x: xp.where(x == 0, xp.zeros_like(x), x) if is_floating(x.dtype) else x
     if project is None:
         return lambda instance: instance
     if statement.hypotheses is None:
-        return lambda instance: project(instance, size)
+        return lambda instance: jax.tree.map(plain, project(instance, size))
 
     def onto(instance: Instance) -> Instance:
         projected = project(instance, size)
         meets = xp.all(xp.stack(list(met(statement.hypotheses, instance, size, xp).values())))
-        kept = lambda own, new: xp.where(meets & ~_has_drifted(own, new, xp), own, new)
+        kept = lambda own, new: plain(xp.where(meets & ~_has_drifted(own, new, xp), own, new))
         return jax.tree.map(kept, dict(instance), projected)
 
     return onto

@@ -9,6 +9,7 @@ from jaxbounds.claims.statements import Budget, Size, Statement
 from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.as_coded import as_coded
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of
+from jaxbounds.falsification.beside_jumps import look_beside_jumps
 from jaxbounds.falsification.compared import look_at_compared_constants
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
@@ -39,6 +40,7 @@ from jaxbounds.falsification.second_opinion import (
     no_referee,
     remembering,
 )
+from jaxbounds.falsification.shared_entries import with_shared_entries
 from jaxbounds.falsification.snapped import look_at_readable_points, look_at_zeros
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.thin_hypotheses import thin_hypotheses
@@ -151,6 +153,7 @@ def _explore(
         look_at_zeros(bench, pool)
         look_far_away(bench, pool)
         look_at_compared_constants(bench, pool, seed)
+        look_beside_jumps(bench, pool, seed)
     seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
     if budget.restarts:
         extrapolate(bench, pool, referee, seed)
@@ -160,7 +163,7 @@ def _decided(
     statement: Statement, bench: Bench, pool: Pool, seen: _Seen, referee: Asked, *, late: bool
 ) -> Findings:
     searched, left_out, doubts = seen.searched, seen.left_out, seen.doubts
-    columns = second_look(bench, pool, pool.columns())
+    columns = second_look(bench, pool, with_shared_entries(bench, pool, pool.columns()))
     columns, more = without_rounding(bench, pool, columns, referee)
     doubts |= more
     if statement.kind == "expectation":

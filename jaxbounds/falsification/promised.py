@@ -124,6 +124,36 @@ class Promises:
         """Return the instances with the `there_is` entries that favour a claim version."""
         return self._filled(batch, index)[0]
 
+    @np.errstate(all="ignore")
+    def share(
+        self, batch: Instance, index: int, failing: np.ndarray, donors: np.ndarray
+    ) -> Measured:
+        """Try the `there_is` entries of some instances for other instances of the same batch.
+
+        Args:
+            batch: the instances, which the function measured before.
+            index: the index of the claim version.
+            failing: the rows of the instances for which the search found no suitable entries.
+            donors: the rows of the instances whose entries the function tries.
+
+        Returns:
+            The measurements of the failing instances with the best entries known now.
+        """
+        some = taken(batch, failing)
+        known = jax.tree.leaves(self._own(self.filled(taken(batch, donors), index)))
+        own = jax.tree.leaves(self._own(self.filled(some, index)))
+        stacked = [
+            np.concatenate([mine[None], np.repeat(theirs[:, None], len(failing), axis=1)])
+            for mine, theirs in zip(own, known)
+        ]
+        tried = self._tried(stacked, some, index)
+        best = np.lexsort((tried.gap, tried.value), axis=0)[0]
+        for row, name in enumerate(_names(some)):
+            if best[row] > 0 and np.isfinite(tried.value[best[row], row]):
+                entries = [leaf[best[row], row] for leaf in stacked]
+                self._kept[index, name] = _Kept(entries, lost=False)
+        return self._column(some, index, index)._replace(low=np.full(len(failing), -np.inf))
+
     def _filled(self, batch: Instance, index: int) -> tuple[Instance, np.ndarray]:
         names, known = _names(batch), self._kept
         anew = {name: row for row, name in enumerate(names) if (index, name) not in known}

@@ -126,14 +126,16 @@ def strictly(
         if _never_strict(statement, form, instance, size, asked) or (
             row in plain and statement.there_is is None and agree(instance, size)
         ):
-            words = f"the inequality is strict, and both sides are equal at {given(instance)}"
+            at = f" at {where}" if (where := given(instance)) else ""
+            words = f"the inequality is strict, and both sides are equal{at}"
             if promised := ", ".join(statement.there_is or {}):
-                words = f"no {promised} satisfies the strict inequality at {given(instance)}"
+                words = f"no {promised} satisfies the strict inequality{at}"
             return Decision("fails", decision.ratio, words)
     zero = _nearly_zero(m)
     if len(equal):
         at = given(pool.instance(int(equal[0])))
-        reason = f"both sides are equal, at least in floats, at {at}"
+        place = f"at {at}" if at else f"with the best {', '.join(statement.there_is or {})} found"
+        reason = f"both sides are equal, at least in floats, {place}"
     elif zero:
         reason = "one side is zero, and the other side comes near zero"
     elif decision.reason == BELOW_ONE and not decision.ratio > 1 - NEAR_ONE:

@@ -13,7 +13,7 @@ from jaxbounds.claims.statements.kinds import FITTED
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.wording import in_words
 
-AT_ZERO = "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, which is 0 at 0; or leave"
+AT_ZERO = "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, or in other cases leave"
 FINITE = "Try hypotheses that keep the sides finite, or compare logarithms"
 
 

@@ -10,7 +10,7 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.moves import is_float
 
-SHOWN = 4
+SHOWN = 9
 """A verdict's reason lists the entries of an array of at most this many entries. A larger number
 lists longer arrays."""
 

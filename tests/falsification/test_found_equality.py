@@ -128,7 +128,7 @@ def test_an_instance_is_named_in_few_words():
     assert in_words({"S": np.arange(3.0)[None]}) == "S = ((0, 1, 2))"
     assert in_words({"S": np.array([[0.5]])}) == "S = 0.5"
     assert in_words({ALONE: np.int64(0)}) == "some size"
-    assert in_words({"x": np.arange(6.0)}) == "x = an array of shape (6,)"
+    assert in_words({"x": np.arange(12.0)}) == "x = an array of shape (12,)"
     assert in_words({"n": np.int64(3)}) == "n = 3"
     # Typed in, a printed number is the number, and short numbers stay short.
     assert in_words({"x": np.nextafter(0.5, 1)}) == "x = 0.5000000000000001"

@@ -346,3 +346,15 @@ def test_a_stated_error_hides_no_witness(given, promised, distance, status):
     sets = {"over": {"n": given}, "there_is": {"k": promised}}
     (found,) = jb.falsify(jb.claim("mine.near", distance, "<=", 0.0, error=1e-12, **sets))
     assert found.status == status, found.reason
+
+
+@pytest.mark.parametrize("slope, status", [(1.15, "holds"), (2.0, "inconclusive")])
+def test_entries_that_suit_one_instance_are_tried_at_the_others(slope, status):
+    mean = lambda x: jax.nn.softmax(x) @ x
+    box = jb.Box(-2, 8, (2,))
+    claim = jb.claim(
+        "t.shared", lambda x, y: jnp.abs(mean(x) - mean(y)), ">=",
+        lambda x, y: slope * jnp.max(jnp.abs(x - y)) + 0.01, over={},
+        there_is={"x": box, "y": box},
+    )  # fmt: skip
+    assert jb.falsify(claim)[0].status == status

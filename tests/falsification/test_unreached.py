@@ -25,6 +25,13 @@ TRUE = {
         lambda x: jnp.exp(x) - 1 - x, lambda x: x**2 / 2 / (1 - x / 3), {"x": jb.Box(0, 3, ())},
         lambda x: {"0 < x < 3": (x > 0) & (x < 3)},
     ),
+    "at an excluded end": (
+        lambda x: (1 + x) / 2, 1.0, {"x": jb.Box(0, 1, ())}, lambda x: {"x < 1": x < 1},
+    ),
+    "at an undefined end": (
+        lambda x: (1 - x**10) / (1 - x), 10.0, {"x": jb.Box(0, 1, ())},
+        lambda x: {"x < 1": x < 1},
+    ),
     "at one point": (
         lambda x: x * (1 - x), 0.25, {"x": jb.Box(0, 1, ())}, lambda x: {"x != 1/2": x != 0.5},
     ),
@@ -42,6 +49,10 @@ FALSE = {
     "beside an excluded point": (
         lambda x: 2 * (1 + 2.0**-16) * x, lambda x: x**2 + (1 + 2.0**-16) ** 2, X,
         lambda x: {"x != 1": x != 1},
+    ),
+    "at an undefined end, and inside": (
+        lambda x: (1 - x) / (1 - x) * (1 - (x - 0.37) ** 2), 1.0, {"x": jb.Box(0, 1, ())},
+        lambda x: {"x < 1": x < 1},
     ),
     "again and again": (lambda x: 1 - jnp.sin(x) ** 2 / (1 + x), 1.0, HALF, None),
     "far away": (lambda x: x * (2000 * math.pi - x), (1000 * math.pi) ** 2, X, None),
