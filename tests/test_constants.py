@@ -226,6 +226,13 @@ def test_ratios_that_never_change_or_never_end():
     assert not grows.dependence
 
 
+def test_a_positive_side_beside_zero_has_no_constant():
+    numbers = lambda key, size: {"x": jax.random.uniform(key)}
+    sides = lambda i, size: (i["x"], jnp.where(i["x"] < 0.5, 0.0, 1.0))
+    (s,) = sharp_constant(inequality("zero", sides, numbers, ({},)), **QUICK).sizes
+    assert s.where == "unbounded" and s.closed is None and "rhs=0" in s.reason
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -42,9 +42,11 @@ from jaxbounds.constants.starts import (
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.as_coded import at_instances, reason
 from jaxbounds.falsification.bench import Pool, batch_of, concatenate, length, take
-from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.decide import edge, violation
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
+from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.papers import Named, the_statement
@@ -238,6 +240,8 @@ def _at_size(
         found = replace(found, where="rising", closed=None, reason=words)
     if overflows and found.where not in ("rising", "unbounded"):
         found = replace(found, where="rising", closed=None, reason=OVERFLOW)
+    if none := _without_constant(problem, pool):
+        found = replace(found, where="unbounded", closed=None, reason=none)
     if wraps := _wrapping(problem, pool, best.point.instance):
         found = replace(found, where="as coded", closed=None, reason=wraps)
     worst = problem.put(best.point.instance), size, best.point.ratio
@@ -247,6 +251,20 @@ def _at_size(
         # Do not store a violation that only floats show: it would disturb every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
+
+
+def _without_constant(problem: Problem, pool: Pool) -> str:
+    """Return a reason if the left side is positive at an instance with a right side of zero."""
+    (column, *_) = pool.columns()
+    m = column.measured
+    above = (m.rhs <= 0) & (m.lhs > 0) & (violation(problem.statement, m) > 0)
+    for row in np.flatnonzero(above):
+        one = Measured(*(field[row] for field in m))
+        if not is_noise(problem.statement, one, largest_entry(pool.instance(int(row)), np)):
+            return (
+                f"no constant exists, because lhs={one.lhs:.3g}, rhs={one.rhs:.3g} at an instance"
+            )
+    return ""
 
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:

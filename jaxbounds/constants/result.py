@@ -28,7 +28,8 @@ MEANING: Mapping[Where, str] = {
     "limit": "no instance attains the supremum: the ratio still rises along a scale without end",
     "rising": "the search did not settle: another start, a slope or a neighbour promises a larger "
     "ratio",
-    "unbounded": "the ratio grows without bound along a scale, so no constant exists",
+    "unbounded": "no constant exists: the ratio grows without bound along a scale, or the right "
+    "side is zero where the left side is positive",
     "every instance": "the ratio is the same on every draw",
     "enumerated": "the search measured all instances, and this ratio is the largest",
     "drawn": "the ratio is the largest of draws and named cases, because the statement asks for no "

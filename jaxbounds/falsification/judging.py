@@ -9,23 +9,21 @@ from jaxbounds.claims.statements import Budget, Size, Statement
 from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.as_coded import as_coded
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of
-from jaxbounds.falsification.beside_jumps import look_beside_jumps
-from jaxbounds.falsification.compared import look_at_compared_constants
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
 from jaxbounds.falsification.decide import (
     Decision,
 )
 from jaxbounds.falsification.evaluation import changes_its_instance
+from jaxbounds.falsification.everywhere import search_everywhere
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
-from jaxbounds.falsification.explore import Searched, draw, search
+from jaxbounds.falsification.explore import Searched, draw
 from jaxbounds.falsification.extrapolation import (
     confirm_extrapolated,
     extrapolate,
     without_rounding,
 )
-from jaxbounds.falsification.far_away import look_far_away
 from jaxbounds.falsification.fitness import repeats, unfit
 from jaxbounds.falsification.form_judging import FormJudge
 from jaxbounds.falsification.measure import float64_on_cpu
@@ -41,8 +39,6 @@ from jaxbounds.falsification.second_opinion import (
     remembering,
 )
 from jaxbounds.falsification.shared_entries import with_shared_entries
-from jaxbounds.falsification.snapped import look_at_readable_points, look_at_zeros
-from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.thin_hypotheses import thin_hypotheses
 from jaxbounds.falsification.trace_watch import forget
 
@@ -145,15 +141,7 @@ def _explore(
 ) -> None:
     seen.left_out = draw(bench, pool, budget, seed)
     recall(bench, pool, examples)
-    if budget.restarts:
-        look_at_special_points(bench, pool, seed)
-    seen.searched = search(bench, pool, budget, seed)
-    if budget.restarts:
-        look_at_readable_points(bench, pool)
-        look_at_zeros(bench, pool)
-        look_far_away(bench, pool)
-        look_at_compared_constants(bench, pool, seed)
-        look_beside_jumps(bench, pool, seed)
+    seen.searched = search_everywhere(bench, pool, budget, seed)
     seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
     if budget.restarts:
         extrapolate(bench, pool, referee, seed)
