@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from jaxbounds import falsify
+from jaxbounds.claims.records import RATIOS, read_records
+from jaxbounds.claims.statements.kinds import BY_INSTANCE
 from jaxbounds.falsification.hypothesis_coverage import never_missed
 from jaxbounds.falsification.judging import REJECTED
 from jaxbounds.papers import load_papers
@@ -78,6 +80,11 @@ def _judged(statement):
     return verdicts
 
 
+RECORDED = {
+    id: forms for paper in load_papers() for id, forms in read_records(paper, RATIOS).items()
+}
+ABOVE = 1.5
+"""A short run may find a ratio this many times as large as the ratio on record."""
 HEAVY = {
     "multihead.cor1.1", "multihead.cor1.2", "multihead.cor1.sizes", "multihead.cor4",
     "multihead.cor5", "multihead.eq113", "multihead.eq116", "multihead.eq129", "multihead.eq14",
@@ -147,6 +154,9 @@ def test_statement(statement):
     for verdict in verdicts:
         assert verdict.control["status"] in REJECTED, verdict.control
         assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"
+        if statement.is_bound and statement.kind in BY_INSTANCE and verdict.status == "holds":
+            known = RECORDED[statement.id][verdict.form]["worst"]
+            assert verdict.worst_ratio <= ABOVE * max(known, 1e-9), verdict.form
         # A left side that is zero on every draw checks nothing.
         assert statement.relation == "=" or any(verdict.quantiles) or not verdict.quantiles
 

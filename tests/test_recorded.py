@@ -6,6 +6,7 @@ import math
 import pytest
 
 from jaxbounds.claims.records import RATIOS, read_records
+from jaxbounds.claims.statements.kinds import BY_INSTANCE
 from jaxbounds.cli import main
 from jaxbounds.falsification import Verdict
 from jaxbounds.papers import load_paper, load_papers
@@ -57,13 +58,22 @@ def test_the_records_are_about_the_statements(paper):
     assert set(ratios) <= set(forms)
     assert all(set(known) <= forms[name] for name, known in ratios.items())
     # Identities that hold are compared with their tolerance, and have none.
+    bound = lambda s: s.is_bound and s.kind in BY_INSTANCE
     unrecorded = [
         f"{s.id} ({f.name})"
         for s in paper.statements
         for f in s.forms
-        if f.expected == "fails" and f.name not in ratios.get(s.id, {})
+        if (f.expected == "fails" or (f.expected == "holds" and bound(s)))
+        and f.name not in ratios.get(s.id, {})
     ]
     assert unrecorded == []
+    for s in filter(bound, paper.statements):
+        for f in s.forms:
+            known = ratios[s.id].get(f.name, {})
+            assert f.expected != "holds" or known["worst"] <= 1 + s.tolerance, (s.id, f.name)
+            of_sizes = [value for key, value in known.items() if key not in ("worst", "drawn")]
+            if of_sizes and f.expected == "holds":
+                assert known["worst"] == max(of_sizes), (s.id, f.name)
 
 
 def test_a_part_replaces_its_own_ratios(tmp_path):

@@ -4,12 +4,14 @@ No draw decides: values are listed, so that means, variances and extremes stand 
 """
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 from stubs import hill, measured, pareto
 
+from jaxbounds.falsification import averages
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.intervals import clopper_pearson, upper_mean
 
@@ -260,3 +262,9 @@ def test_a_heavy_tail_matters_on_the_side_that_could_change_the_word():
     # Where the one that fails is heavy, that is the reason, not what could hold.
     found = _mean(_sides(1e6 - tail), _sides(_tail(1.1) - 1e6))
     assert "heavy tails (index 1.2)" in found.reason
+
+
+def test_each_rule_is_tested_here():
+    text = Path(__file__).read_text(encoding="utf8")
+    rules = [name for name in vars(averages) if name.startswith("judged_")]
+    assert rules and [name for name in rules if text.count(name) < 2] == []
