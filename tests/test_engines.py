@@ -1,13 +1,17 @@
 """Pieces of work on executors of every kind: the same results, whoever dies, leaves or differs."""
 
 import concurrent.futures
+import gc
 import importlib.util
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +20,8 @@ from jaxbounds.cli import main
 from jaxbounds.runs import engines, jobs
 from jaxbounds.runs.driver import each
 from jaxbounds.runs.engines import Engine, opened
-from jaxbounds.runs.workers import Died
+from jaxbounds.runs.threads import RARELY
+from jaxbounds.runs.workers import Died, end_with
 
 
 def square(number):
@@ -60,6 +65,22 @@ def test_a_process_that_dies_costs_its_own_piece(kind, tmp_path):
         found = dict(each(executor, deadly, range(8)))
     assert {n for n, result in found.items() if isinstance(result, Died)} == {3, 7}
     assert all(result == n * n for n, result in found.items() if n % 4 != 3)
+
+
+def settings(parent):
+    """What a worker sets up: no Ctrl-C, one BLAS thread, its cores, a rare collector."""
+    silent = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    threads = os.environ.get("OMP_NUM_THREADS"), bool(os.environ.get("NPROC"))
+    ends = any(getattr(t, "_target", None) is end_with for t in threading.enumerate())
+    return silent, threads, gc.get_threshold() == RARELY, ends and os.getpid() != parent
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+def test_a_process_of_an_engine_is_set_up_as_a_worker(kind, tmp_path):
+    with opened(Engine(engine=kind), count=2, folder=tmp_path) as executor:
+        (found,) = dict(each(executor, settings, [os.getpid()])).values()
+    assert found == (True, ("1", True), True, True)
+    assert not list(Path(tempfile.gettempdir()).glob(f"jaxbounds-*-{os.getpid()}*"))
 
 
 def hold(folder, number):

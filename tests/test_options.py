@@ -13,6 +13,7 @@ from jaxbounds.cli.guide import TOPICS, topic_text
 from jaxbounds.cli.help_text import page
 from jaxbounds.cli.run import Options as Running
 from jaxbounds.cli.verify import verify as command
+from jaxbounds.papers.lookup import experiments
 from jaxbounds.papers.selection import selected
 from jaxbounds.runs import experiment
 from jaxbounds.runs.experiment import compute
@@ -221,3 +222,24 @@ def test_a_page_of_the_guide_fits_a_narrow_terminal(monkeypatch):
     )
     for topic in TOPICS:
         assert page(topic_text(topic)).split() == topic_text(topic).split()
+
+
+OTHER_PROGRAMS = {"--nthreads", "--no-binary", "--no-deps", "--no-install-recommends"}
+"""Flags of Dask, pip and apt in the guide."""
+
+
+def test_each_flag_in_the_guide_is_a_flag_of_a_command(capsys):
+    configs = [requested(name).config for name in experiments()]
+    known = OTHER_PROGRAMS | {f"--{f.name.replace('_', '-')}" for c in configs for f in fields(c)}
+    for words in ([], ["run", "multihead.fig2"], *([name] for name in COMMANDS)):
+        with contextlib.suppress(SystemExit):
+            main([*words, "--help"])
+        known |= set(re.findall(r"(?<![\w-])--[a-z][\w-]*", capsys.readouterr().out))
+    unknown = [
+        f"{topic}: {flag}"
+        for topic in TOPICS
+        for code in re.findall(r"`([^`]+)`", topic_text(topic))
+        for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)
+        if flag not in known and f"--no-{flag[2:]}" not in known
+    ]
+    assert sorted(set(unknown)) == []

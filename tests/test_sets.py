@@ -43,6 +43,7 @@ BOUNDED = [
     jb.Each(jb.Orthogonal(2), 2),
     jb.Each(jb.Integers(0, 2), "d"),
     jb.Signs("d"),
+    jb.Signs("d", 0.5),
     jb.Orthogonal("d"),
     jb.Orthogonal(("n", "d")),
     jb.Orthogonal(("d", "n")),
@@ -91,6 +92,15 @@ def test_each_set_is_exported_and_said_and_read_and_in_the_lists(kind):
     for one in listed:
         read = sets_in(declared({"x": one}))["x"]
         assert repr(read) == repr(one), "claims/sets/reading.py"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_each_option_of_a_set_is_used_in_the_lists(kind):
+    listed = [one for one in (*BOUNDED, *UNBOUNDED) if type(one) is kind]
+    for field in dataclasses.fields(kind):
+        if field.name != "shape" and field.default is not dataclasses.MISSING:
+            values = {repr(getattr(one, field.name)) for one in listed}
+            assert values - {repr(field.default)}, f"no instance changes {field.name}"
 
 
 @pytest.fixture(autouse=True)
