@@ -10,10 +10,19 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
+from jaxbounds.falsification.bench import (
+    Bench,
+    Column,
+    Pool,
+    batch_of,
+    concatenate,
+    spread,
+    take,
+)
 from jaxbounds.falsification.cancellation import NOISE, is_cancellation, largest_entry
 from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.explore import Searched
+from jaxbounds.falsification.found_equality import are_rounding
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, cure
@@ -28,6 +37,8 @@ does not explain the difference. A larger share leaves more violations undecided
 ASKED = 2
 """Ball arithmetic decides at most this many instances for one claim version. A larger number takes
 longer."""
+NO_RULE = "primitive="
+"""The first word of the reason that ball arithmetic gives if it has no rule for an operation."""
 LEAVES = 6
 """If an instance has at most this many float arrays, the engine also scales each array alone. A
 larger number tries more scaled instances."""
@@ -136,23 +147,34 @@ def without_rounding(
         lost = is_cancellation(m.lhs, m.rhs, largest) & (excess > 0)
         if not np.any(lost):
             continue
-        row = int(np.argmax(np.where(lost, excess, -np.inf)))
-        size = Size(statement.sizes[columns[index].sizes[row]])
-        said = referee(statement, form, pool.instance(row), size)
-        certain, gap = said.word.startswith("disproved"), abs(m.lhs[row] - m.rhs[row])
-        scale = columns[index].scale
-        # Rounding of large entries or of the terms may explain the violation.
-        if certain and (gap > NOISE or (scale is not None and gap > CLEAR * scale[row])):
+        rows = np.flatnonzero(lost)
+        rows = rows[np.argsort(-excess[rows], kind="stable")]
+        widest = rows[np.argmax(np.abs(m.lhs - m.rhs)[rows])]
+        certain, words = False, ""
+        for row in dict.fromkeys(map(int, [*spread(rows, ASKED + 1), widest])):
+            asked = form, pool.instance(row), Size(statement.sizes[columns[index].sizes[row]])
+            said = referee(statement, *asked)
+            gap, scale = abs(m.lhs[row] - m.rhs[row]), columns[index].scale
+            # Rounding of large entries or of the terms may explain the violation.
+            if said.word.startswith("disproved"):
+                certain = gap > NOISE or (scale is not None and gap > CLEAR * scale[row])
+                if certain:
+                    break
+            if said.reason.startswith(NO_RULE) and are_rounding(bench, pool, columns[index], index):
+                continue
+            if not words and not said.clears and not clears_at_the_set(statement, *asked, referee):
+                # A certain violation is not enough, because the floats may meet the hypotheses only
+                # up to rounding.
+                confirms = "confirms it for these floats only"
+                if not said.word.startswith("disproved"):
+                    confirms = f"does not confirm it: {said.reason.partition('. Try')[0]}"
+                words = (
+                    f"the violation (a ratio of 1 + {m.value[row] - 1:.2g}) may be rounding, and "
+                    f"ball arithmetic {confirms}. {cure(statement)}"
+                )
+        if certain:
             continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
-        asked = form, pool.instance(row), size
-        if not said.clears and not clears_at_the_set(statement, *asked, referee):
-            # A certain violation is not enough, because the floats may meet the hypotheses only up
-            # to rounding.
-            words = "confirms it for these floats only" if certain else (
-                f"does not confirm it: {said.reason}")  # fmt: skip
-            doubts[form.name] = (
-                f"an instance violates the form by {excess[row]:.2g}, which rounding may explain, "
-                f"and ball arithmetic {words}"
-            )
+        if words:
+            doubts[form.name] = words
     return found, doubts

@@ -154,7 +154,7 @@ def _in_floats(
         equal |= m.counted & (m.lhs == m.rhs)
     if doubt := _false_below_rounding(bench, pool, column, np.flatnonzero(equal), index, referee):
         return Cleared(doubt=doubt)
-    if not _are_rounding(bench, pool, column, index, value):
+    if not are_rounding(bench, pool, column, index):
         return Cleared()
     if np.all(equal[m.counted]):
         return Cleared(f"{words} every instance")
@@ -174,7 +174,7 @@ def _in_floats(
     return Cleared()
 
 
-def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> bool:
+def are_rounding(bench: Bench, pool: Pool, column: Column, index: int, /) -> bool:
     """Return whether rounding explains why lhs / rhs exceeds one.
 
     Tiny sides may differ by the rounding of the entries. A larger excess of lhs / rhs over one must
@@ -182,6 +182,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     the entries, or `Statement.project` moves the instance there.
     """
     m, statement = column.measured, bench.statement
+    value = np.where(m.counted, m.value, -np.inf)
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
     order = np.argsort(-value, kind="stable")[: int(np.sum(value > 1 + least))]
     for row in map(int, spread(order, SHAKEN)):
@@ -192,7 +193,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
         if max(abs(m.lhs[row]), abs(m.rhs[row])) <= TINY * (largest + 1):
             if not is_cancellation(m.lhs[row], m.rhs[row], largest):
                 return False
-            continue
+            if abs(m.lhs[row] - m.rhs[row]) <= UNITS * largest:
+                continue
         terms, sides = terms_at(bench, instance, size, index), np.array([m.lhs[row], m.rhs[row]])
         if np.max(np.abs(sides)) <= SMALL * terms and np.ptp(sides) <= UNITS * terms:
             continue
