@@ -38,6 +38,9 @@ rounding, the engine skips the smaller violations. A larger number takes longer.
 MANY = 512
 """The engine measures instances with a NaN side again if there are at most this many. A larger
 number takes longer."""
+TINY = 1e-9
+"""Both sides may be rounding if they are below this share of 1 + the largest entry. A larger share
+measures more instances again."""
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
 number finds more wrong entries and takes longer."""
@@ -256,6 +259,19 @@ def _lost(m: Measured) -> np.ndarray:
     return np.flatnonzero(m.counted & np.isnan(m.value) & (np.isnan(m.lhs) | np.isnan(m.rhs)))
 
 
+def _noisy(
+    statement: Statement, fields: dict[str, np.ndarray], m: Measured, batch: Instance
+) -> np.ndarray:
+    """Choose instances whose sides are so small that both may be rounding; a ratio says nothing."""
+    if not statement.is_bound or statement.strict:
+        return np.zeros(0, int)
+    with np.errstate(all="ignore"):
+        sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))
+        tiny = (sides > 0) & (sides <= TINY * (largest_entry(batch, np, axes=1) + 1.0))
+    rows = np.flatnonzero(fields["counted"] & tiny & (fields["value"] <= edge(statement)))
+    return rows[np.argsort(-fields["value"][rows], kind="stable")[:MANY]]
+
+
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose instances with one zero side and a small other side, if no instance has equal sides.
 
@@ -331,6 +347,13 @@ def _looked_at(
         new = judged(bench, take(batch, rows), size, form)
         take_over(rows, new, np.isfinite(new.scale) & (new.low <= edge(statement)))
         scale[rows] = new.scale
+    if 0 < len(rows := _noisy(statement, fields, m, batch)):
+        new = judged(bench, take(batch, rows), size, form)
+        sides = np.maximum(np.abs(m.lhs[rows]), np.abs(m.rhs[rows]))
+        dropped = rows[np.isfinite(new.scale) & (sides <= UNITS * new.scale)]
+        left = fields["counted"].copy()
+        left[dropped] = False
+        fields["counted"] = left if np.any(left) else fields["counted"]
     if len(rows := _zero(statement, form, m)):
         new = judged(bench, take(batch, rows), size, form)
         scale[rows] = new.scale

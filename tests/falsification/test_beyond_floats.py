@@ -114,3 +114,12 @@ def test_what_does_not_repeat_fails_nothing():
     for changing in (lambda x: x[0] + rng.normal(), turns):
         (verdict,) = jb.falsify(host(changing, 0.5))
         assert verdict.status == "inconclusive" and "different values" in verdict.reason
+
+
+@pytest.mark.parametrize("radius", [1e-150, 1e-140, 1e-100, 1.0])
+def test_a_false_bound_fails_at_every_scale(radius):
+    claim = jb.claim(
+        "t.scale", lambda x: jnp.sum(jnp.abs(x)), "<=", lambda x: 1.3 * jnp.linalg.norm(x),
+        over={"x": jb.Ball(radius, 2)},
+    )  # fmt: skip
+    assert jb.falsify(claim)[0].status == "fails"

@@ -47,3 +47,15 @@ def test_a_divergence_with_terms_that_cancel_holds():
     inside = lambda i, size: {"p > 0": jnp.all(i["p"] > 0), "q > 0": jnp.all(i["q"] > 0)}
     (found,) = _judged(divergence, ">=", lambda p, q: 2 * _distance(p, q) ** 2, hypotheses=inside)
     assert found.status == "holds", found.reason
+
+
+@pytest.mark.parametrize("relation", ["<=", ">="])
+def test_two_rounding_errors_have_no_ratio(relation):
+    """The mean and the median differ by at most 0.8165 standard deviations of five numbers."""
+    gap = lambda x: jnp.abs(jnp.mean(x) - jnp.median(x))
+    sides = (gap, jnp.std) if relation == "<=" else (jnp.std, gap)
+    lhs, rhs = (lambda x, side=side: side(x) for side in sides)
+    claim = jb.claim("t.median", lhs, relation, rhs, over={"x": jb.Reals("n")}, sizes={"n": (3, 5)})
+    (found,) = jb.falsify(claim)
+    assert (found.status, found.near) == ("holds", False)
+    assert found.worst_ratio == pytest.approx(2 / 6**0.5, rel=1e-6)
