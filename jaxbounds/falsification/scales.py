@@ -347,7 +347,7 @@ def _looked_at(
         new = judged(bench, take(batch, rows), size, form)
         take_over(rows, new, np.isfinite(new.scale) & (new.low <= edge(statement)))
         scale[rows] = new.scale
-    if 0 < len(rows := _noisy(statement, fields, m, batch)):
+    if len(rows := _noisy(statement, fields, m, batch)) > 0:
         new = judged(bench, take(batch, rows), size, form)
         sides = np.maximum(np.abs(m.lhs[rows]), np.abs(m.rhs[rows]))
         dropped = rows[np.isfinite(new.scale) & (sides <= UNITS * new.scale)]
