@@ -567,8 +567,8 @@ def _norms():
     ("holds", 1.0, "equal at worst"), ("holds", 1 + 4e-10, "equal to 4e-10"),
     ("inconclusive", 1.0, "equal at worst"), ("inconclusive", 1 - 1e-12, "equal to 1e-12"),
     ("inconclusive", 2.0, "x2 undecided"), ("inconclusive", 2090.0, "x2e+03 undecided"),
-    ("inconclusive", 1.0003, "3e-04 undecided"), ("fails", 1.0003, "over by 3e-04"),
-    ("fails", 2.0, "x2 over"), ("holds", 0.9997, "loose by 3e-04"), ("holds", 0.25, "x4 loose"),
+    ("inconclusive", 1.0003, "0.03% undecided"), ("fails", 1.0003, "over by 0.03%"),
+    ("fails", 2.0, "x2 over"), ("holds", 0.9997, "loose by 0.03%"), ("holds", 0.25, "x4 loose"),
 ])  # fmt: skip
 def test_how_close_is_said_in_words(status, ratio, words):
     made = replace(_norms(), status=status, worst_ratio=ratio, evidence="searched", reason=NEAR_ONE)

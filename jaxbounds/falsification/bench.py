@@ -435,6 +435,14 @@ def spread(rows: np.ndarray, count: int, /) -> np.ndarray:
     return rows[np.unique(np.linspace(0, last, count).astype(int))[: len(rows)]]
 
 
+def with_worst(column: Column, row: int, /) -> Column:
+    """Return the measurements with all other ratios below the ratio of one row."""
+    value, m = column.measured.value, column.measured
+    below = np.minimum(value, np.nextafter(value[row], -np.inf))
+    value = np.where(np.arange(len(value)) == row, value, below)
+    return column._replace(measured=m._replace(value=value))
+
+
 class Pool:
     """All instances so far, with their measurements, sources and shapes."""
 

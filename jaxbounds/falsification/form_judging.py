@@ -9,7 +9,7 @@ import numpy as np
 from jaxbounds.claims.statements import ON_AVERAGE, Form
 from jaxbounds.falsification.approached import approached
 from jaxbounds.falsification.as_coded import Wrapped, without_wrapped
-from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of, with_worst
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.decide import (
     MAY_BE,
@@ -227,7 +227,9 @@ class FormJudge:
                 self.bench, instance, size, self.index, form, self.referee
             )
             far = functools.partial(self._unreached, decision)
-            decision = strictly(*given, unreached=far, agree=meet)
+            decision, row = strictly(*given, unreached=far, agree=meet)
+            if row is not None:
+                self.column = with_worst(self.column, row)
             zero = np.all((self.column.measured.lhs == 0) | (self.column.measured.rhs == 0))
             if decision.status == "holds" and zero:
                 tiny = are_rounding(self.bench, pool, self.column, self.index)

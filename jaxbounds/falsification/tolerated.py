@@ -105,12 +105,15 @@ def strictly(
     *,
     unreached: Callable[[], str],
     agree: Callable[[Instance, Size], bool],
-) -> Decision:
+) -> tuple[Decision, int | None]:
     """Return a new decision about a strict inequality, if both sides are equal at an instance.
 
     The inequality fails if ball arithmetic finds equal sides at an instance; `agree` says whether
     short enclosures overlap there, and not beside it. If lhs / rhs only approaches one, the
     inequality holds, for the reason that `unreached` returns.
+
+    Returns:
+        The decision, and the row of an instance with equal sides if the inequality fails there.
     """
     m = column.measured
     given = lambda instance: in_words(
@@ -130,7 +133,7 @@ def strictly(
             words = f"the inequality is strict, and both sides are equal{at}"
             if promised := ", ".join(statement.there_is or {}):
                 words = f"no {promised} satisfies the strict inequality{at}"
-            return Decision("fails", decision.ratio, words)
+            return Decision("fails", decision.ratio, words), row
     zero = _nearly_zero(m)
     if len(equal):
         at = given(pool.instance(int(equal[0])))
@@ -139,16 +142,16 @@ def strictly(
     elif zero:
         reason = "one side is zero, and the other side comes near zero"
     elif decision.reason == BELOW_ONE and not decision.ratio > 1 - NEAR_ONE:
-        return decision
+        return decision, None
     elif decision.reason == BELOW_ONE:
         reason = f"the worst ratio comes within {1 - decision.ratio:.1g} of one"
     else:
         reason = decision.reason
     if not zero and (words := unreached()):
-        return Decision("holds", decision.ratio, words)
+        return Decision("holds", decision.ratio, words), None
     cure = "Try the relation '<=' or '>=', or hypotheses that keep the sides apart"
     words = f"the inequality is strict, but {reason}. {cure}"
-    return Decision("inconclusive", decision.ratio, words)
+    return Decision("inconclusive", decision.ratio, words), None
 
 
 def _never_strict(

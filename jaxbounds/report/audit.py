@@ -320,9 +320,10 @@ def _reading(audit: Audit) -> Iterator[str]:
     yield bullets([f"*{name}*: {words[name]}" for name in words if name in evidence])
     yield (
         '"x3 loose" means that the right side was at least three times the left side on every '
-        'instance, and "attained" that an instance reached the right side. "loose by 2" and '
-        '"over by 2" give the difference of the sides, if a side is negative or zero. A worst '
-        "ratio found by search is a lower estimate of the supremum. A control is a false variant "
+        'instance, and "attained" that an instance reached the right side. "loose by 0.3%" is a '
+        'factor below 1.005. "loose by 2" and "over by 2" give the difference of the sides, if a '
+        "side is negative or zero. A worst ratio found by search is a lower estimate of the "
+        "supremum. A control is a false variant "
         "of a claim: the author of the statement or the library made the control false on purpose. "
         "The library judges the control like the claim, and must reject the control. The library "
         "also makes each form stronger: the larger side becomes 1% smaller (for an identity, one "

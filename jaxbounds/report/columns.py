@@ -85,7 +85,7 @@ def _difference(verdict: Verdict) -> str:
     smaller, larger = _ordered(verdict)
     gap = smaller - larger
     if gap == 0:
-        return "equal at worst"
+        return "equal at worst" if smaller else "both sides 0"
     if gap > 0 and verdict.status != "fails":
         return f"{gap:.1g} undecided"
     beyond = "short" if verdict.relation == ">=" else "over"
@@ -100,11 +100,16 @@ def _apart(verdict: Verdict, ratio: float) -> str:
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"
     if ratio > 1 and verdict.status != "fails":
-        few = f"x{factor:.2g}" if factor < 1e3 else f"x{factor:.0e}"
-        return f"{few if factor >= 1.005 else f'{ratio - 1:.0e}'} undecided"
+        few = f"x{factor:.3g}" if factor < 1e3 else f"x{factor:.0e}"
+        return f"{few if factor >= 1.005 else _percent(factor)} undecided"
     beyond = "short" if verdict.relation == ">=" else "over"
     beyond = beyond if ratio > 1 else "loose"
-    return f"{words} {beyond}" if factor >= 1.005 else f"{beyond} by {factor - 1:.0e}"
+    return f"{words} {beyond}" if factor >= 1.005 else f"{beyond} by {_percent(factor)}"
+
+
+def _percent(factor: float) -> str:
+    """Return the amount by which a factor exceeds one, in percent with one digit."""
+    return f"{100 * (factor - 1):.0e}%" if factor < 1.0001 else f"{100 * (factor - 1):.1g}%"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,3 +96,12 @@ def test_a_hypothesis_that_rounding_decides_refutes_nothing():
     )  # fmt: skip
     (verdict,) = verdicts_on(claim, referee=by_balls)
     assert verdict.status == "inconclusive" and "'rank' is open" in verdict.reason
+
+
+def test_the_stored_instance_of_a_strict_claim_has_equal_sides():
+    sides = (jnp.cosh, "<", lambda x: jnp.exp(x**2 / 2))
+    claim = jb.claim("mine.cosh", *sides, over={"x": jb.Box(-5, 5, ())})
+    found = jb.verify(jb.Paper(id="mine", title="", statements=(claim,)), jobs=1)
+    assert found[0].status == "fails"
+    (instance, _) = found.instance()
+    assert float(instance["x"]) == 0.0

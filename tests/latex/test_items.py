@@ -13,6 +13,7 @@ from jaxbounds.report.items import NOT_COVERED, coverage, in_short, tex_as_html
 pytest.importorskip("pylatexenc")
 from jaxbounds.papers.latex import items_in
 from jaxbounds.papers.latex.counters import Counters
+from jaxbounds.papers.latex.macros import Macro, written_out
 from jaxbounds.papers.latex.walk import rows
 
 PAPER = Path(__file__).parent / "paper"
@@ -295,6 +296,15 @@ def test_a_display_has_the_verdict_of_the_theorem_in_which_it_stands():
         "2 of 5 items of the source have a verdict; 2 not yet covered; 1 excused with a reason"
     )
     assert in_short(coverage(paper, ())).startswith("0 of 5 items")
+
+
+@pytest.mark.parametrize("text, found", [
+    (r"\Ren{a}\le\Ren{b}", r"D_{a}\le D_{b}"), (r"\al x", r"\alpha x"), (r"\al{}x", r"\alpha{}x"),
+    (r"2\Ren{a}", r"2D_{a}"), (r"\{\Ren{a}\}", r"\{D_{a}\}"),
+])  # fmt: skip
+def test_no_letter_beside_a_macro_joins_a_command(text, found):
+    macros = {"Ren": Macro("D_{#1}", (None,)), "al": Macro(r"\alpha")}
+    assert written_out(text, macros) == found
 
 
 def test_coverage_in_words():

@@ -190,6 +190,9 @@ def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
     return _ARGUMENT.sub(pick, macro.body), at
 
 
+_ENDS_IN_A_NAME = re.compile(r"\\[A-Za-z]+$")
+
+
 def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
     """Return a text with all macros expanded, or the text itself if it grows beyond a limit."""
     found, at, steps = text, 0, 0
@@ -201,10 +204,12 @@ def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
         if called is None:
             continue
         body, end = called
-        # A letter behind the expansion must not become a part of a command's name.
-        joins = re.search(r"\\[A-Za-z]+$", body) and found[end : end + 1].isalpha()
-        found = f"{found[: next_one.start()]}{body}{' ' if joins else ''}{found[end:]}"
-        at, steps = next_one.start(), steps + 1
+        # A letter beside the expansion must not become a part of a command's name.
+        before, after = found[: next_one.start()], found[end:]
+        before += " " * (body[:1].isalpha() and bool(_ENDS_IN_A_NAME.search(before)))
+        gap = " " * (after[:1].isalpha() and bool(_ENDS_IN_A_NAME.search(body)))
+        found = f"{before}{body}{gap}{after}"
+        at, steps = len(before), steps + 1
         if steps > MOST_STEPS or len(found) > LONGEST:
             return text
     return found
