@@ -353,7 +353,8 @@ def _looked_at(
         dropped = rows[np.isfinite(new.scale) & (sides <= UNITS * new.scale)]
         left = fields["counted"].copy()
         left[dropped] = False
-        fields["counted"] = left if np.any(left) else fields["counted"]
+        if np.any(left & ((m.lhs != 0) | (m.rhs != 0))):
+            fields["counted"] = left
     if len(rows := _zero(statement, form, m)):
         new = judged(bench, take(batch, rows), size, form)
         scale[rows] = new.scale

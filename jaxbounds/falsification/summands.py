@@ -89,9 +89,10 @@ def _floats(x: Any) -> bool:
 def _jumps(eqn: JaxprEqn) -> bool:
     """Return whether the results of an equation may jump if its float operands move a little.
 
-    The pivots of an LU factorisation may jump, but no result that uses the pivots jumps.
+    The pivots of an LU factorisation may jump, but no result that uses the pivots jumps. A test for
+    infinities does not jump at finite numbers.
     """
-    if eqn.primitive.name == "lu":
+    if eqn.primitive.name in ("lu", "is_finite"):
         return False
     floats = any(is_floating(v.aval.dtype) for v in _arrays(eqn.invars))
     other = any(not is_floating(v.aval.dtype) for v in _arrays(eqn.outvars))

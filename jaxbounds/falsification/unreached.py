@@ -61,7 +61,7 @@ STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 more claims undecided."""
 NEIGHBOURS = 32
 """The number of neighbours at each distance; a larger number leaves more claims undecided."""
-SLACK = 1e-3
+SLACK = 0.1
 """A neighbour may be closer to equality by this share of the distance from one. A larger share
 counts more points as the largest ratio."""
 
