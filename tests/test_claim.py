@@ -334,3 +334,13 @@ def test_hypotheses_may_have_arguments_with_defaults(hypotheses):
     far = claim("t.far", product, "<=", norms, over=PAIR, sizes={"d": 2}, hypotheses=hypotheses)
     found = jb.falsify(far, budget=SMALL)[0]
     assert found.status == "holds" and found.excluded.keys() == {"apart"}, found.reason
+
+
+def test_the_dots_of_an_advice_are_named():
+    with pytest.raises(ValueError, match=r"false=\[\.\.\.\]: expected a wrong right side"):
+        jb.claim("mine.dots", lambda x: x, "<=", 1.0, over={"x": jb.Box(0, 1)}, false=[...])
+
+
+def test_a_function_of_a_library_is_wrapped():
+    with pytest.raises(ValueError, match=r"Try one of: x, or lambda x: std\(x\)"):
+        jb.claim("mine.std", lambda x: x[0], "<=", jnp.std, over={"x": jb.Box(0, 1, 2)})

@@ -149,7 +149,7 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
         )
     where = " and ".join(before)
     return (
-        f"the ratio comes close to one at an end of the set of {where}, and no measured instance "
+        f"the ratio comes close to one as the search scales {where}, and no measured instance "
         "reaches it"
     )
 

@@ -10,6 +10,7 @@ from jaxbounds.claims.sets import Over
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool, spread
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
+from jaxbounds.falsification.found_equality import NEAR_ONE as NEAR_ONE_IN_FLOATS
 from jaxbounds.falsification.found_equality import is_exact, on_the_grid
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.second_opinion import Asked
@@ -146,7 +147,8 @@ def strictly(
     elif decision.reason == BELOW_ONE:
         reason = f"the worst ratio comes within {1 - decision.ratio:.1g} of one"
     else:
-        reason = decision.reason
+        at_one = decision.reason.startswith(NEAR_ONE_IN_FLOATS)
+        reason = "the worst ratio is one in floats" if at_one else decision.reason
     if not zero and (words := unreached()):
         return Decision("holds", decision.ratio, words), None
     cure = "Try the relation '<=' or '>=', or hypotheses that keep the sides apart"

@@ -161,7 +161,7 @@ def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
         yield "every false twin refuted"
     open_ones = sum(not v.as_expected for v in verdicts if not (v.recorded or v.is_twin))
     if open_ones:
-        yield f"{plural(open_ones, 'form')} NOT shown to hold (no verdict on record)"
+        yield f"{plural(open_ones, 'form')} NOT shown to hold"
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:

@@ -217,6 +217,12 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
             f"false={false!r:.60}: expected a list of wrong right sides of the claim. Try "
             f"false=[{false!r:.40}]"
         )
+    twins = false.values() if isinstance(false, Mapping) else false
+    if any(twin is ... for twin in twins):
+        raise Refused(
+            "false=[...]: expected a wrong right side of the claim in place of the dots. Try a "
+            "number, or a function such as lambda x: 0.9 * bound(x)"
+        )
     if isinstance(false, Mapping):
         named = [(str(name), twin) for name, twin in false.items()]
     else:

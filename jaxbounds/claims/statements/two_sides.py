@@ -102,9 +102,13 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
     """
     for name in _needed(side):
         if name not in known:
+            own = callable(side) and _is_of_a_user(side)
+            called = getattr(side, "__name__", "f")
+            one = next(iter(sorted(known)), "x")
+            wrapped = "" if own else f", or lambda {one}: {called}({one})"
             raise Refused(
                 f"the function {which} takes argument={name!r}, expected a name in over= or in "
-                f"sizes=. Try one of: {', '.join(sorted(known)) or 'no name is known'}"
+                f"sizes=. Try one of: {', '.join(sorted(known)) or 'no name is known'}{wrapped}"
             )
 
 
