@@ -138,7 +138,7 @@ def _to_zero(names: list[str]) -> str:
     return f"{', '.join(names)} to 0"
 
 
-def _said(way: _Way, start: Instance, last: Instance) -> str:
+def _said(way: _Way, start: Instance, last: Instance, *, stops: bool) -> str:
     before, after = way.moved(start), way.moved(last)
     with np.errstate(all="ignore"):
         moves = {n: max(after[n] / before[n], before[n] / after[n]) >= FAR if after[n] else True
@@ -148,10 +148,8 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
             f"the ratio comes to one with {way.words(arrived)}, and no measured instance reaches it"
         )
     where = " and ".join(before)
-    return (
-        f"the ratio comes close to one as the search scales {where}, and no measured instance "
-        "reaches it"
-    )
+    place = f"at an end of the set of {where}" if stops else f"as the search scales {where}"
+    return f"the ratio comes close to one {place}, and no measured instance reaches it"
 
 
 def _along(
@@ -204,7 +202,9 @@ def _along(
         tends = len(measured) > 0 and np.all(measured >= 1 - CLOSE) and measured[-1] >= 1 - left
         if tends and np.nanmin(back, initial=np.inf) < 1 - FALLS:
             counted = int(np.flatnonzero(~np.isnan(out))[-1])
-            words = _said(way, instance, take(batch, first + counted))
+            final = first + len(STEPS) - 1
+            stops = _are_equal(take(batch, final), take(batch, final - 1))
+            words = _said(way, instance, take(batch, first + counted), stops=stops)
     return words, at_ends
 
 

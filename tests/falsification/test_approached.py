@@ -125,7 +125,7 @@ def test_rounding_of_large_terms_is_no_violation():
 SAID = {
     "an unbounded set": (lambda x: x / (1 + x), jb.Box(0, math.inf), "comes to one with x to inf"),
     "an end of a set": (lambda x: x / (1 + x), jb.Box(0, 1e10), "close to one at an end of the"),
-    "a saturated function": (jnp.tanh, jb.Box(-30, 30), "close to one as the search scales x"),
+    "a saturated function": (jnp.tanh, jb.Box(-30, 30), "close to one at an end of the set of x"),
 }  # fmt: skip
 
 
