@@ -27,9 +27,7 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, cure
 
-FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100)) + tuple(
-    -(10.0**power) for power in (4, 20, 100)
-)
+FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
 """The engine scales this many of the worst instances, and equally many random instances. A larger
 number takes longer."""
