@@ -281,7 +281,8 @@ def _stays_nearby(
         own = bench.one(instance, size).column(index)
         stays = np.abs(m.lhs - m.rhs) >= ALONE * abs(float(own.lhs) - float(own.rhs))
     else:
-        stays = m.value >= edge(bench.statement) + ALONE * (value - edge(bench.statement))
+        least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
+        stays = np.asarray(m.value >= least)
     if on_sets:
         return float(np.mean(stays[m.counted])) >= ALONE
     return bool(np.any(m.counted & stays))
