@@ -108,7 +108,9 @@ def _uses(
     An operand is a NumPy array if it is constant, and None if the outermost program has no variable
     for it.
     """
-    at = lambda v: v.val if isinstance(v, Literal) else known.get(v, v if outermost else None)
+    at = lambda v: (
+        np.asarray(v.val) if isinstance(v, Literal) else known.get(v, v if outermost else None)
+    )
     for eqn in program.eqns:
         name, inside = eqn.primitive.name, [*programs_inside(eqn)]
         atoms: list[Any] = list(map(at, eqn.invars))

@@ -107,3 +107,12 @@ def test_constants_of_comparisons_come_first():
     closed = jax.make_jaxpr(lambda x: jnp.sum(jnp.where(3.0 * x >= 0.7, x + 5.0, 1e-9)))(np.ones(2))
     found = jumps(closed, [4.0])  # the constant 1e-9 only guards
     assert np.allclose(found.constants, [0.7, 5.0, 3.0, 4.0]) and len(found.pairs) == 1
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_the_numbers_of_a_program_are_its_constants(mapped):
+    """Versions of JAX hold the number of a mapped program in types of their own."""
+    function = lambda x: 1 / (x - 0.3)
+    given = jnp.ones(3) if mapped else jnp.ones(())
+    program = jax.make_jaxpr(jax.vmap(function) if mapped else function)(given)
+    assert 0.3 in np.round(jumps(program, []).constants, 6)
