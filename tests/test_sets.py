@@ -124,6 +124,14 @@ def _drawn(chosen, count=200):
     return _all_drawn(chosen)[:count]
 
 
+WITH_COORDINATES = [
+    jb.Each(jb.Sphere(1, 2), 2), jb.Each(jb.Orthogonal(2), 2), jb.Each(jb.Box(0, 1, 2), 2),
+    jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2),
+    jb.Symmetric("d", at_most=2),
+]  # fmt: skip
+"""Sets whose coordinates the library knows, apart from balls, boxes and simplices."""
+
+
 def _with_one_entry(chosen):
     """The sets of the same kind and numbers whose points are a single number."""
     if isinstance(chosen, jb.Ball | jb.Box) and not isinstance(chosen, jb.Sphere):
@@ -254,6 +262,17 @@ def test_the_projection_on_orthogonal_matrices_is_the_nearest_of_many():
         assert np.linalg.norm(near - y) <= distances.min()
 
 
+@bounded
+def test_draws_have_the_signs_that_projections_have(chosen):
+    """The projections of random points reach all sides of a set, and so must the draws."""
+    drawn = _drawn(chosen, 400)
+    far = 9 * np.random.default_rng(5).normal(size=drawn.shape)
+    there = np.asarray(_run(jax.vmap(lambda x: chosen.project(x, SIZE)), far))
+    for sign in (1, -1):
+        reached = np.mean(sign * there > 0, axis=0) > 0.2
+        assert np.all(np.mean(sign * drawn > 0, axis=0)[reached] > 0.02)
+
+
 @each
 def test_a_set_is_convex_exactly_if_it_says_so(chosen):
     points = _drawn(chosen, 400)
@@ -310,17 +329,18 @@ def test_candidates_are_in_the_set(chosen):
 
 
 @pytest.mark.parametrize(
-    "chosen", [c for c in BOUNDED if isinstance(c, jb.Ball | jb.Simplex | jb.Box)]
-    + [small for c in BOUNDED for small in _with_one_entry(c)]
-    + [jb.Each(jb.Sphere(1, 2), 2), jb.Each(jb.Orthogonal(2), 2), jb.Each(jb.Box(0, 1, 2), 2)]
-    + [jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2)]
-    + [jb.Symmetric("d", at_most=2)],
+    "chosen",
+    [*dict.fromkeys([*BOUNDED, *WITH_COORDINATES])]
+    + [small for one in BOUNDED for small in _with_one_entry(one)],
     ids=repr,
-)  # fmt: skip
+)
 def test_coordinates_stay_in_the_set_and_reach_it(chosen):
-    if isinstance(chosen, jb.Ball) and chosen.p in (1, 3) and chosen.shape != 1:
-        with pytest.raises(ValueError, match="has no known coordinates"):
-            chosen.charts(SIZE)
+    try:
+        chosen.charts(SIZE)
+    except ValueError as refused:
+        assert "has no known coordinates" in str(refused)
+        known = isinstance(chosen, jb.Ball) and chosen.p in (2, math.inf)
+        assert not (known or isinstance(chosen, jb.Box | jb.Simplex) or chosen in WITH_COORDINATES)
         return
     rng, charts = np.random.default_rng(0), chosen.charts(SIZE)
     reached = []
