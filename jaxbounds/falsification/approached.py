@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Instance, Size
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -50,6 +50,10 @@ endpoints as instances with equal sides."""
 ROUNDED = 1e-12
 """The sides count as equal if lhs / rhs differs from 1 by at most this value. A larger value
 accepts more instances."""
+EQUAL, MOST = 1e-15, 512
+"""Floats find sides equal if lhs / rhs is within EQUAL of one; the search compares the entries of
+at most MOST of these instances. A larger EQUAL asks about more instances, and a larger MOST
+takes longer."""
 ALL = 8
 """A claim is an equality at some shapes if this many instances of these shapes have equal sides. A
 larger ALL counts fewer claims as equalities at some shapes."""
@@ -275,6 +279,35 @@ def _is_equality_at_a_size(column: Column, value: np.ndarray) -> bool:
     return any(len(part) >= ALL and np.max(np.abs(part - 1)) <= ROUNDED for part in each)
 
 
+def may_be_equal(
+    statement: Statement,
+    pool: Pool,
+    column: Column,
+    form: Form,
+    value: np.ndarray,
+    referee: Asked,
+    /,
+) -> bool:
+    """Return whether ball arithmetic cannot tell sides apart that floats find equal.
+
+    The function asks at the instances whose entries are nearest to one in logarithms, because sides
+    that only come close differ most there. Sides that are equal on a whole region stay equal there.
+    """
+    m = column.measured
+    near = np.flatnonzero((value >= 1 - EQUAL) & ((m.lhs != 0) | (m.rhs != 0)))
+
+    def apart(row: int) -> float:
+        leaves = [np.ravel(x) for x in jax.tree.leaves(pool.instance(row)) if is_float(x)]
+        entries = np.abs(np.concatenate(leaves or [np.zeros(0)]))
+        return float(np.max(np.abs(np.log(entries[entries > 0])), initial=0.0))
+
+    for row in sorted(map(int, near[:MOST]), key=apart)[:ENDS]:
+        size = Size(statement.sizes[column.sizes[row]])
+        if not referee(statement, form, pool.instance(row), size).strict:
+            return True
+    return False
+
+
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
@@ -292,6 +325,8 @@ def approached(
     if not len(near):
         return ""
     if _is_equality_at_a_size(column, value):
+        return ""
+    if may_be_equal(bench.statement, pool, column, form, value, referee):
         return ""
     for instance, size in plain_equalities(bench, pool, column, index, value):
         found = referee(statement, form, instance, size)

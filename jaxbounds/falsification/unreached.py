@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.falsification.approached import may_be_equal
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, spread, take
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.compared import sides_of
@@ -86,6 +87,8 @@ def unreached(
     if any(one.equal or one.word.startswith("disproved") for one in said):
         return ""
     if not any(one.strict for one in said):
+        return ""
+    if may_be_equal(statement, pool, column, form, value, referee):
         return ""
     if _is_finite(statement):
         if has_rounded_constants(bench, *at(rows[0])):

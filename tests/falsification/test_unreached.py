@@ -105,3 +105,27 @@ def test_the_stored_instance_of_a_strict_claim_has_equal_sides():
     assert found[0].status == "fails"
     (instance, _) = found.instance()
     assert float(instance["x"]) == 0.0
+
+
+def _root(x):
+    return jnp.sqrt(jnp.sum(x**2))
+
+
+def _soft(x, t):
+    return jnp.sign(x) * jnp.maximum(jnp.abs(x) - t, 0)
+
+
+@pytest.mark.parametrize("threshold", [1.0, 0.7])
+@pytest.mark.parametrize("entries", [2, 3])
+def test_sides_that_are_equal_on_a_region_are_not_said_to_come_close(threshold, entries):
+    over = {"x": jb.Reals(entries), "y": jb.Reals(entries)}
+    sides = (
+        lambda x, y: _root(_soft(x, threshold) - _soft(y, threshold)),
+        lambda x, y: _root(x - y),
+    )
+    apart = lambda x, y: {"apart": jnp.all(x != y)}
+    assert _status(*sides, over, apart) != "holds"
+    (found,) = verdicts_on(
+        jb.claim("mine.soft", sides[0], "<=", sides[1], over=over), referee=by_balls
+    )
+    assert found.status == "holds" and found.evidence != "approached"

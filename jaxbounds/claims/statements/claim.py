@@ -220,8 +220,8 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
     twins = false.values() if isinstance(false, Mapping) else false
     if any(twin is ... for twin in twins):
         raise Refused(
-            "false=[...]: expected a wrong right side of the claim in place of the dots. Try a "
-            "number, or a function such as lambda x: 0.9 * bound(x)"
+            f"false={false!r:.60}: expected a wrong right side of the claim in place of the dots. "
+            "Try a number, or a function such as lambda x: 0.9 * bound(x)"
         )
     if isinstance(false, Mapping):
         named = [(str(name), twin) for name, twin in false.items()]
