@@ -110,22 +110,36 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
         rows = rng.integers(len(measured.counted), size=BASES).tolist()
         value = np.where(measured.counted, measured.value, -np.inf)  # a sort puts NaN last
         rows += np.argsort(-value[:, 0], kind="stable")[:BASES].tolist()
-        many = [moved for row in dict.fromkeys(rows) for moved in _scaled(take(batch, row))]
-        if not many:
+        bases = [take(batch, row) for row in dict.fromkeys(rows)]
+        if not any(map(_extrapolated, bases)):
             continue
-        far = projected(bench, size)(concatenate([batch_of(one) for one in many]))
-        found = bench(far, size)
-        for column, form in enumerate(statement.forms):
-            if np.any(violation(statement, measured.column(column)) > 0):
-                continue
-            excess = violation(statement, found.column(column))
-            for row in np.argsort(-excess, kind="stable")[:ASKED]:
-                instance = take(far, int(row))
-                if not excess[row] > 0:
-                    break
-                if referee(statement, form, instance, size).word == "disproved":
-                    _add(bench, pool, index, instance)
-                    break
+        added = set[int]()
+        for sign in (1, -1):  # an odd function violates a bound on one side only
+            many = [moved for base in bases for moved in _scaled(_signed(base, sign))]
+            far = projected(bench, size)(concatenate([batch_of(one) for one in many]))
+            found = bench(far, size)
+            for column, form in enumerate(statement.forms):
+                if column in added or np.any(violation(statement, measured.column(column)) > 0):
+                    continue
+                excess = violation(statement, found.column(column))
+                for row in np.argsort(-excess, kind="stable")[:ASKED]:
+                    instance = take(far, int(row))
+                    if not excess[row] > 0:
+                        break
+                    if referee(statement, form, instance, size).word.startswith("disproved"):
+                        _add(bench, pool, index, instance)
+                        added.add(column)
+                        break
+
+
+def _extrapolated(instance: Instance) -> bool:
+    return any(True for _ in _scaled(instance))
+
+
+def _signed(instance: Instance, sign: int) -> Instance:
+    """Multiply the floats of an instance by a sign."""
+    signed = lambda leaf: leaf * leaf.dtype.type(sign) if is_float(leaf) else leaf
+    return instance if sign == 1 else jax.tree.map(signed, instance)
 
 
 def without_rounding(
