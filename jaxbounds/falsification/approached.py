@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Size
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -54,6 +54,9 @@ EQUAL, MOST = 1e-15, 512
 """Floats find sides equal if lhs / rhs is within EQUAL of one; the search compares the entries of
 at most MOST of these instances. A larger EQUAL asks about more instances, and a larger MOST
 takes longer."""
+POWERS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Powers of the absolute entries; the first powers move the entries nearest to one. More powers find
+instances at which the sides differ more, and take longer."""
 ALL = 8
 """A claim is an equality at some shapes if this many instances of these shapes have equal sides. A
 larger ALL counts fewer claims as equalities at some shapes."""
@@ -280,9 +283,10 @@ def _is_equality_at_a_size(column: Column, value: np.ndarray) -> bool:
 
 
 def may_be_equal(
-    statement: Statement,
+    bench: Bench,
     pool: Pool,
     column: Column,
+    index: int,
     form: Form,
     value: np.ndarray,
     referee: Asked,
@@ -290,8 +294,8 @@ def may_be_equal(
 ) -> bool:
     """Return whether ball arithmetic cannot tell sides apart that floats find equal.
 
-    The function asks at the instances whose entries are nearest to one in logarithms, because sides
-    that only come close differ most there. Sides that are equal on a whole region stay equal there.
+    The function asks at instances whose entries are near one in logarithms, because sides that only
+    come close differ most there. Sides that are equal on a whole region stay equal there.
     """
     m = column.measured
     near = np.flatnonzero((value >= 1 - EQUAL) & ((m.lhs != 0) | (m.rhs != 0)))
@@ -302,10 +306,24 @@ def may_be_equal(
         return float(np.max(np.abs(np.log(entries[entries > 0])), initial=0.0))
 
     for row in sorted(map(int, near[:MOST]), key=apart)[:ENDS]:
-        size = Size(statement.sizes[column.sizes[row]])
-        if not referee(statement, form, pool.instance(row), size).strict:
+        size = Size(bench.statement.sizes[column.sizes[row]])
+        instance = _nearest_to_one(bench, pool.instance(row), size, index)
+        if not referee(bench.statement, form, instance, size).strict:
             return True
     return False
+
+
+def _nearest_to_one(bench: Bench, instance: Instance, size: Size, index: int) -> Instance:
+    """Move entries towards one (or minus one) as far as floats find the sides equal."""
+
+    def moved(leaf: np.ndarray, power: float) -> np.ndarray:
+        return np.sign(leaf) * np.abs(leaf) ** power if is_float(leaf) else leaf
+
+    many = [jax.tree.map(lambda x, p=p: moved(np.asarray(x), p), dict(instance)) for p in POWERS]
+    there = projected(bench, size)(concatenate(list(map(batch_of, many))))
+    m = bench(there, size).column(index)
+    equal = m.counted & (m.value >= 1 - EQUAL) & ((m.lhs != 0) | (m.rhs != 0))
+    return take(there, int(np.flatnonzero(equal)[0])) if np.any(equal) else instance
 
 
 def approached(
@@ -326,7 +344,7 @@ def approached(
         return ""
     if _is_equality_at_a_size(column, value):
         return ""
-    if may_be_equal(bench.statement, pool, column, form, value, referee):
+    if may_be_equal(bench, pool, column, index, form, value, referee):
         return ""
     for instance, size in plain_equalities(bench, pool, column, index, value):
         found = referee(statement, form, instance, size)

@@ -88,7 +88,7 @@ def unreached(
         return ""
     if not any(one.strict for one in said):
         return ""
-    if may_be_equal(statement, pool, column, form, value, referee):
+    if may_be_equal(bench, pool, column, index, form, value, referee):
         return ""
     if _is_finite(statement):
         if has_rounded_constants(bench, *at(rows[0])):
