@@ -15,10 +15,12 @@ import jaxbounds as jb
 from jaxbounds.claims.records import VALUES, read_records
 from jaxbounds.claims.statements.kinds import BY_INSTANCE, ON_AVERAGE, TRAITS, Kind
 from jaxbounds.cli.guide import TOPICS
+from jaxbounds.falsification import Verdict
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import load_papers
 from jaxbounds.programs.balls.coverage import coverage
 from jaxbounds.programs.primitives import PRIMITIVES
+from jaxbounds.report import rows
 from jaxbounds.report.terminal import PAPER_COLUMNS, paper_rows
 from jaxbounds.runs import engines
 
@@ -124,6 +126,20 @@ def test_each_kind_that_is_an_average_says_its_words_on_the_page():
     from jaxbounds.report.rows import _WORDS
 
     assert {*_WORDS} == {*ON_AVERAGE}, "report/rows.py: the words of a kind that is an average"
+
+
+def test_each_kind_that_is_an_average_has_its_own_words_and_ratio():
+    words = [rows._WORDS[kind] for kind in sorted(rows._WORDS)]
+    assert len(set(map(str, words))) == len(words)
+    said = inspect.getdoc(Verdict)
+    ratio = said[said.index("worst_ratio:") :].split("\n    instances:")[0]
+    assert [kind for kind in ON_AVERAGE if kind not in ratio] == []
+
+
+def test_the_readme_lists_each_topic_where_it_says_how_to_read_on():
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    section = re.search(r"\n## Where to read on\n(.*?)(\n## |\Z)", readme, re.DOTALL)[1]
+    assert [topic for topic in TOPICS if f"`{topic}`" not in section] == []
 
 
 def test_each_page_of_the_guide_is_a_topic():

@@ -71,6 +71,21 @@ def test_no_version_of_jax_is_compared_as_a_text():
     assert not [*_lines(*places, names=COMPARED, but=())]
 
 
+def _compares_a_text(source):
+    """Whether a comparison reads `__version__`, also after a split or a conversion."""
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare))
+    inner = (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Attribute))
+    return any(one.attr == "__version__" for one in inner)
+
+
+def test_no_comparison_takes_a_text_of_a_version_apart():
+    assert _compares_a_text('jax.__version__.split(".") >= ["0", "9"]')
+    assert not _compares_a_text("jax.__version_info__ >= (0, 9)")
+    places = [ROOT / name for name in ("jaxbounds", "colab", "benchmarks", ".ci", ".github")]
+    files = [file for place in places for file in place.rglob("*.py")]
+    assert [file for file in files if _compares_a_text(file.read_text(encoding="utf8"))] == []
+
+
 @pytest.mark.parametrize("line, found", [
     ('if jax.__version__ >= "0.9":', True), ('NEW = jax.__version__ < "0.10"', True),
     ('if "0.9" <= jax.__version__:', True), ('if version("jax") > "0.9":', True),

@@ -55,8 +55,8 @@ EQUAL, MOST = 1e-15, 512
 at most MOST of these instances. A larger EQUAL asks about more instances, and a larger MOST
 takes longer."""
 POWERS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Powers of the absolute entries; the first powers move the entries nearest to one. More powers find
-instances at which the sides differ more, and take longer."""
+"""Powers of the absolute entries; the first powers move the entries nearest to one. More powers
+find instances at which the sides differ more, and take longer."""
 ALL = 8
 """A claim is an equality at some shapes if this many instances of these shapes have equal sides. A
 larger ALL counts fewer claims as equalities at some shapes."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.claims.records import RATIOS, read_records
+from jaxbounds.claims.records import CONSTANTS, RATIOS, read_records
 from jaxbounds.claims.statements import Size
 from jaxbounds.constants import AtSize, SharpConstant, constants_on_record, on_record
 from jaxbounds.falsification.evaluation import in_order, pick
@@ -107,6 +107,7 @@ def _value_of(text, size):
 def test_a_constant_on_record_agrees_with_what_stands_beside_it(paper):
     """Halves, copied lines and changed sizes are seen without any evaluation."""
     worst = read_records(paper, RATIOS)
+    assert [*read_records(paper, CONSTANTS)] == sorted(read_records(paper, CONSTANTS))
     for one in constants_on_record(paper):
         statement, name = find_statement(one.id), f"{one.id} {one.form}"
         sizes = [Size(found.size) for found in one.sizes]
@@ -114,6 +115,8 @@ def test_a_constant_on_record_agrees_with_what_stands_beside_it(paper):
         assert (one.label, one.formula) == (statement.label, statement.formula), name
         assert one.seed == 0, f"{name}: a record has the seed of the command without --seed"
         several = len(sizes) > 1
+        held = next(form for form in statement.forms if form.name == one.form).expected == "holds"
+        assert not held or max(found.ratio for found in one.sizes) <= 1 + 1e-6, name
         for found in one.sizes:
             there = worst[one.id][one.form]
             known = there.get(repr(Size(found.size)), 0 if several else there["worst"])
