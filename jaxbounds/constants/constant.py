@@ -255,6 +255,8 @@ def _at_size(
 
 def _without_constant(problem: Problem, pool: Pool) -> str:
     """Return a reason if the left side is positive at an instance with a right side of zero."""
+    if not pool.measured:
+        return ""
     (column, *_) = pool.columns()
     m = column.measured
     above = (m.rhs <= 0) & (m.lhs > 0) & (violation(problem.statement, m) > 0)
