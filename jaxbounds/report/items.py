@@ -105,7 +105,9 @@ def _bare(item: Item) -> str:
 def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
     about = covering(item, paper.statements, paper.items)
     if isinstance(about, str):
-        return Covered(item, (), about)
+        id_like = re.fullmatch(rf"{re.escape(paper.id)}\.\S+", about) is not None
+        lost = f"{NOT_COVERED}: no statement has the id {about!r}"
+        return Covered(item, (), lost if id_like else about)
     own = [v for v in verdicts if v.id in about and not v.is_twin]
     if own:
         words = "; ".join(f"{v.form}: {v.status}" for v in own)
@@ -119,8 +121,8 @@ def in_short(covered: Sequence[Covered], /) -> str:
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)
-    left = sum(one.words == NOT_COVERED for one in covered)
-    excused = sum(not one.ids and one.words != NOT_COVERED for one in covered)
+    left = sum(one.words.startswith(NOT_COVERED) for one in covered)
+    excused = sum(not one.ids for one in covered) - left
     words = f"{judged} of {len(covered)} items of the source have a verdict"
     words += f" ({undecided} undecided)" if undecided else ""
     words += f"; {left} {NOT_COVERED}" + (f"; {declared} {DECLARED}" if declared else "")

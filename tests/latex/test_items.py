@@ -298,6 +298,16 @@ def test_a_display_has_the_verdict_of_the_theorem_in_which_it_stands():
     assert in_short(coverage(paper, ())).startswith("0 of 5 items")
 
 
+def test_the_id_of_no_statement_is_no_excuse():
+    item = jb.Item(id="t.lem1", kind="Lemma", number="1", label="lem:one")
+    paper = jb.Paper(
+        id="t", title="t", contents=jb.Items(item), statements=(), items={"lem:one": "t.thm1"}
+    )
+    (found,) = coverage(paper, ())
+    assert found.words == f"{NOT_COVERED}: no statement has the id 't.thm1'"
+    assert "1 not yet covered" in in_short([found]) and "excused" not in in_short([found])
+
+
 @pytest.mark.parametrize("text, found", [
     (r"\Ren{a}\le\Ren{b}", r"D_{a}\le D_{b}"), (r"\al x", r"\alpha x"), (r"\al{}x", r"\alpha{}x"),
     (r"2\Ren{a}", r"2D_{a}"), (r"\{\Ren{a}\}", r"\{D_{a}\}"),
