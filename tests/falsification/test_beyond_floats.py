@@ -123,3 +123,12 @@ def test_a_false_bound_fails_at_every_scale(radius):
         over={"x": jb.Ball(radius, 2)},
     )  # fmt: skip
     assert jb.falsify(claim)[0].status == "fails"
+
+
+@pytest.mark.parametrize("name", ["t.b", "t.c", "t.d"])  # the id chooses the draws
+@pytest.mark.parametrize("one", [jb.Sphere(1e-200, 3), jb.Box(1e-200, 1e-199, 3)], ids=str)
+def test_an_underflow_beside_a_rounded_constant_refutes_nothing(name, one):
+    norm = lambda x: jnp.sqrt(jnp.sum(x**2))
+    lhs = lambda x: jnp.sum(jnp.abs(x))
+    claim = jb.claim(name, lhs, "<=", lambda x: 3**0.5 * norm(x), over={"x": one})
+    assert jb.falsify(claim)[0].status == "inconclusive"
