@@ -132,3 +132,14 @@ def test_an_underflow_beside_a_rounded_constant_refutes_nothing(name, one):
     lhs = lambda x: jnp.sum(jnp.abs(x))
     claim = jb.claim(name, lhs, "<=", lambda x: 3**0.5 * norm(x), over={"x": one})
     assert jb.falsify(claim)[0].status == "inconclusive"
+
+
+@pytest.mark.parametrize("factor, status", [(1.0, "holds"), (0.9, "fails")])
+def test_rounding_of_complex_eigenvalues_is_no_violation(factor, status):
+    """Ball arithmetic has no complex numbers, so changes of the last digits decide."""
+    radius = lambda A: jnp.max(jnp.abs(jnp.linalg.eigvals(A)))
+    claim = jb.claim(
+        "t.radius", lambda A: radius(A) - factor * jnp.linalg.norm(A, 2), "<=", 0.0,
+        over={"A": jb.Matrices((2, 2), norm="frobenius", at_most=1)},
+    )  # fmt: skip
+    assert jb.falsify(claim)[0].status == status

@@ -129,3 +129,11 @@ def test_sides_that_are_equal_on_a_region_are_not_said_to_come_close(threshold, 
         jb.claim("mine.soft", sides[0], "<=", sides[1], over=over), referee=by_balls
     )
     assert found.status == "holds" and found.evidence != "approached"
+
+
+def test_a_strict_claim_with_a_gap_holds():
+    free = lambda s: jax.nn.logsumexp(jnp.concatenate([jnp.zeros(1), s]))
+    box = jb.Box(-3, 3, 3)
+    sides = lambda s, t: free((s + t) / 2), lambda s, t: (free(s) + free(t)) / 2
+    gap = lambda s, t: {"gap": jnp.linalg.norm(s - t) >= 1}
+    assert _status(*sides, {"s": box, "t": box}, gap) == "holds"
