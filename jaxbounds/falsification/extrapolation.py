@@ -111,11 +111,11 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
         value = np.where(measured.counted, measured.value, -np.inf)  # a sort puts NaN last
         rows += np.argsort(-value[:, 0], kind="stable")[:BASES].tolist()
         bases = [take(batch, row) for row in dict.fromkeys(rows)]
-        if not any(map(_extrapolated, bases)):
-            continue
         added = set[int]()
         for sign in (1, -1):  # an odd function violates a bound on one side only
             many = [moved for base in bases for moved in _scaled(_signed(base, sign))]
+            if not many:
+                break
             far = projected(bench, size)(concatenate([batch_of(one) for one in many]))
             found = bench(far, size)
             for column, form in enumerate(statement.forms):
@@ -130,10 +130,6 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
                         _add(bench, pool, index, instance)
                         added.add(column)
                         break
-
-
-def _extrapolated(instance: Instance) -> bool:
-    return any(True for _ in _scaled(instance))
 
 
 def _signed(instance: Instance, sign: int) -> Instance:
